@@ -1,0 +1,4 @@
+/** What every layer stands on: the error class, seeded randomness and the JSON type. Imports nothing of the project. */
+export * from './errors.js'
+export * from './json.js'
+export * from './random.js'

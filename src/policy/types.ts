@@ -1,0 +1,138 @@
+/** Why a reply ended: a stop token or string, the token limit, or the end of the context window. */
+export type StopReason = 'stop' | 'length' | 'context'
+
+export interface SampleRequest {
+  /** Chosen by the caller; comes back on the completion. */
+  id: string
+  /** The whole context so far, ids. Requests with equal contexts share one prefill; a request that extends a finished one reuses its cache. */
+  tokens: readonly number[]
+  maxTokens: number
+  /** Seed of this request's own random stream: its tokens do not depend on what else is being sampled. */
+  seed: number
+  /** 1 unless given; 0 is greedy. */
+  temperature?: number
+  topK?: number
+  topP?: number
+  minP?: number
+  /** Stops beside the tokenizer's own. A stop token is part of the completion; a stop string ends it at the token that completed it. */
+  stopTokens?: readonly number[]
+  stopStrings?: readonly string[]
+  /** Only these ids may be sampled. */
+  allowedTokens?: readonly number[]
+}
+
+export interface Completion {
+  id: string
+  /** Sampled ids, the stop token included when one was sampled. */
+  tokens: number[]
+  /** Log-probability of each sampled id under the sampling temperature (temperature 1 for greedy), before top-k/top-p/min-p. [tokens] */
+  logprobs: number[]
+  stopReason: StopReason
+  /** The policy version that produced it: the number of updates before. */
+  version: number
+}
+
+export interface SampleOptions {
+  /**
+   * Called when a completion ends. May hand back a follow-up request (the next turn of the same episode), which is sampled
+   * beside what is still running: continuous batching across episodes at different turns. All completions that end in the
+   * same decoding step are awaited together, so that the order of work, and with it every number, depends on seeds alone.
+   */
+  next?: (completion: Completion) => SampleRequest | null | Promise<SampleRequest | null>
+  signal?: AbortSignal
+}
+
+/** A sequence to learn from. Arrays are [tokens]; entry t speaks of token t. Where mask is 0 the other entries are ignored. */
+export interface TrainSequence {
+  tokens: readonly number[]
+  /** 1 on tokens the policy sampled in this episode, else 0. Entry 0 is always 0. */
+  mask: Uint8Array
+  /** What the sampler reported (behaviour policy). */
+  logprobs: Float32Array
+  advantages: Float32Array
+  /** Aggregation weight c of each token (see algorithms): the loss is the sum of c times the token's loss. */
+  weights: Float32Array
+  referenceLogprobs?: Float32Array
+}
+
+/** What an objective sees: one entry per trainable token of the whole batch, sequences one after the other. [tokens] */
+export interface LossTokens {
+  logprobs: Float64Array
+  oldLogprobs: Float64Array
+  referenceLogprobs?: Float64Array
+  advantages: Float64Array
+  weights: Float64Array
+  /** Index of the sequence each token belongs to. */
+  segments: Int32Array
+}
+
+export interface LossResult {
+  value: number
+  /** d value / d logprob of each token. [tokens] */
+  gradient: Float64Array
+  /** Means over tokens unless named otherwise: clipFraction, kl, ratio... */
+  metrics: Record<string, number>
+}
+
+/** The clipped-ratio family, which the local policy also compiles into its training graph: one forward and backward pass. */
+export interface ClippedLossSpec {
+  kind: 'clipped'
+  clipLow: number
+  clipHigh: number
+  klCoefficient: number
+  klEstimator: 'k1' | 'k2' | 'k3'
+}
+
+/** An objective. `evaluate` is its definition; `compiled`, where present, names the equal graph. */
+export interface Loss {
+  name: string
+  evaluate(tokens: LossTokens): LossResult
+  compiled?: ClippedLossSpec
+}
+
+export interface UpdateOptions {
+  loss: Loss
+  learningRate: number
+  /** Global norm the gradient is clipped to; 1 unless given. */
+  clipNorm?: number
+  /** The temperature the tokens were sampled at; 1 unless given. */
+  temperature?: number
+}
+
+export interface UpdateResult {
+  /** False when the gradient was not finite: nothing was changed. */
+  applied: boolean
+  loss: number
+  /** Before clipping. */
+  gradientNorm: number
+  trainedTokens: number
+  metrics: Record<string, number>
+}
+
+export interface ScoreResult {
+  /** Log-probability of token t given the tokens before it; entry 0 is 0. [tokens] */
+  logprobs: Float32Array
+  /** Entropy in nats of the distribution token t was drawn from; entry 0 is 0. [tokens] */
+  entropy: Float32Array
+}
+
+/**
+ * A language model that can be sampled, scored, trained and saved.
+ * The local one runs on the engine in worker threads; others may speak to a server.
+ */
+export interface Policy {
+  readonly vocabularySize: number
+  readonly contextLength: number
+  /** Updates applied so far. */
+  readonly version: number
+  sample(requests: readonly SampleRequest[], options?: SampleOptions): Promise<Completion[]>
+  score(sequences: readonly (readonly number[])[], options?: { temperature?: number }): Promise<ScoreResult[]>
+  update(batch: readonly TrainSequence[], options: UpdateOptions): Promise<UpdateResult>
+  /** A frozen copy: reference, teacher, opponent. */
+  snapshot(): Promise<Policy>
+  /** Writes weights and, with `optimizer`, everything needed to go on training, into a folder (made if absent; replaced atomically). */
+  save(folder: string, options?: { optimizer?: boolean }): Promise<void>
+  /** Restores what `save` wrote with `optimizer`. */
+  load(folder: string): Promise<void>
+  close(): Promise<void>
+}
