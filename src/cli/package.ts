@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The folder that holds this package's package.json: where shipped models and papers are. */
+export function packageFolder(): string {
+  return dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+}
+
+/** The version in package.json. */
+export function packageVersion(): string {
+  const text = readFileSync(`${packageFolder()}/package.json`, 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
