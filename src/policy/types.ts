@@ -83,11 +83,19 @@ export interface ClippedLossSpec {
   klEstimator: 'k1' | 'k2' | 'k3'
 }
 
+/** The loss -A log p of REINFORCE and, with advantage 1, of supervised learning: its gradient is -c A. */
+export interface LinearLossSpec {
+  kind: 'linear'
+}
+
+/** Objectives that the local policy compiles into its training graph. */
+export type CompiledLoss = ClippedLossSpec | LinearLossSpec
+
 /** An objective. `evaluate` is its definition; `compiled`, where present, names the equal graph. */
 export interface Loss {
   name: string
   evaluate(tokens: LossTokens): LossResult
-  compiled?: ClippedLossSpec
+  compiled?: CompiledLoss
 }
 
 export interface UpdateOptions {
