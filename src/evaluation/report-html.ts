@@ -1,0 +1,42 @@
+/** Markup that is safe to put into a page. Only `html` and `raw` make it, so that plain strings are always escaped. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+type Part = Html | string | number | null | undefined | false | readonly Part[]
+
+/**
+ * Characters that could leave their place in a page become entities; control characters that would hide or reorder
+ * text (bidirectional overrides, NUL) become visible symbols, for what a model wrote is hostile until shown otherwise.
+ */
+export function escapeHtml(text: string): string {
+  return text
+    .replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
+    .replace(/[\u202A-\u202E\u2066-\u2069]/g, '\u2426')
+    .replace(/[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/g, (c) => (c === '\u007F' ? '\u2421' : shown(c)))
+}
+
+function shown(control: string): string {
+  return String.fromCharCode(0x2400 + control.charCodeAt(0))
+}
+
+/** Markup from a template: values are escaped unless they are markup themselves; lists are joined; null and false vanish. */
+export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
+  return new Html(strings.reduce((text, part, i) => text + render(values[i - 1]) + part))
+}
+
+/** Text of ours that is markup already (a style sheet). Never for anything a run wrote. */
+export function raw(text: string): Html {
+  return new Html(text)
+}
+
+function render(part: Part): string {
+  if (part === null || part === undefined || part === false) return ''
+  if (part instanceof Html) return part.text
+  if (typeof part === 'string') return escapeHtml(part)
+  if (typeof part === 'number') return String(part)
+  return part.map(render).join('')
+}
