@@ -1,0 +1,151 @@
+import { Template } from '@huggingface/jinja'
+import { MyriadError, messageOf } from '../core/index.js'
+import { createSpecialSplitter, type Section } from './special-splitter.js'
+import type { TextTokenizer } from './tokenizer.js'
+import type { ChatFormat, Message } from './types.js'
+
+export interface ChatFormatOptions {
+  /** Further variables of the template, e.g. `{ enable_thinking: false }`. */
+  variables?: Readonly<Record<string, unknown>>
+  /** How errors call the template; `the chat template` unless given. */
+  name?: string
+}
+
+/**
+ * Conversations as ids, by any Hugging Face chat template.
+ *
+ * Content cannot forge special tokens: only those the template itself writes become special ids; the same letters in a
+ * message are ordinary text. Text between two special tokens is encoded as one piece, as the model saw it in training.
+ *
+ * @param template Jinja source; the tokenizer's own unless given.
+ * @throws MyriadError 'checkpoint' when there is no template or it cannot be parsed; 'runtime' when it refuses a
+ * message (says which) or leaves one out silently.
+ * @example
+ * const chat = createChatFormat(tokenizer)
+ * const ids = chat.prompt([{ role: 'user', content: 'Capital of Kenya?' }])
+ */
+export function createChatFormat(
+  tokenizer: TextTokenizer,
+  template: string | null = tokenizer.chatTemplate,
+  options: ChatFormatOptions = {},
+): ChatFormat {
+  const name = options.name ?? 'the chat template'
+  if (template === null)
+    throw new MyriadError('checkpoint', `this tokenizer has no chat template; pass one, e.g. defaultChatTemplate`)
+  const render = createRenderer(tokenizer, template, name, options.variables ?? {})
+  const splitter = createSpecialSplitter(tokenizer.specialTokens)
+  const stops = new Set(tokenizer.stopTokens)
+
+  const idsOf = (sections: readonly Section[]): number[] => {
+    const ids: number[] = []
+    for (const section of sections) {
+      if (section.special) ids.push(section.special.id)
+      else for (const id of tokenizer.encode(section.text)) ids.push(id)
+    }
+    return ids
+  }
+  const sectionsOf = (messages: readonly Message[], from: number | null): Section[] => {
+    const guard = splitter.guard(messages.map((message) => message.content))
+    const guarded = messages.map((message, i) => ({ role: message.role, content: guard.contents[i] }))
+    if (from === null) return splitter.split(render(guarded, true), guard)
+    return splitter.split(tailAfterReply(render(guarded, true)), guard)
+  }
+
+  /** What the template puts after an assistant's content when nothing else follows: the end of the turn. */
+  const closing = lazily(() => {
+    const sections = splitter.split(tailAfterReply(render(beforeReply, false)), splitter.guard([]))
+    const stop = sections.findIndex((section) => section.special !== null && stops.has(section.special.id))
+    return { sections, stop }
+  })
+
+  return {
+    tokenizer,
+    prompt: (messages) => idsOf(sectionsOf(messages, null)),
+    continuation: (messages, { closed }) => {
+      const sections = sectionsOf([...beforeReply, ...messages], beforeReply.length)
+      if (!closed) return idsOf(sections)
+      // The sampled stop token stands for everything up to the first stop token of the tail.
+      const stop = closing().stop
+      return idsOf(stop < 0 ? sections : sections.slice(stop + 1))
+    },
+  }
+}
+
+// A reply whose place in the rendering can be found again. Some templates insist on a user before an assistant.
+const replyMark = 'ReplyMarkQzj'
+const beforeReply: readonly Message[] = [
+  { role: 'user', content: 'x' },
+  { role: 'assistant', content: replyMark },
+]
+
+function tailAfterReply(rendered: string): string {
+  const start = rendered.indexOf(replyMark)
+  if (start < 0) throw new MyriadError('runtime', 'the chat template leaves out what the assistant said')
+  return rendered.slice(start + replyMark.length)
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => (made ??= { value: make() }).value
+}
+
+type Render = (messages: readonly Message[], generationPrompt: boolean) => string
+
+function createRenderer(
+  tokenizer: TextTokenizer,
+  source: string,
+  name: string,
+  variables: Readonly<Record<string, unknown>>,
+): Render {
+  let template: Template
+  try {
+    template = new Template(source)
+  } catch (error) {
+    throw new MyriadError('checkpoint', `${name} is not valid Jinja: ${messageOf(error)}`, { cause: error })
+  }
+  const { bos, eos, pad, unk } = tokenizer.named
+  const fixed = { bos_token: bos ?? '', eos_token: eos ?? '', pad_token: pad ?? '', unk_token: unk ?? '', ...variables }
+  const renderRaw: Render = (messages, generationPrompt) =>
+    template.render({ ...fixed, messages, add_generation_prompt: generationPrompt })
+
+  const checked = new Set<string>()
+  /** A template that knows no "tool" role may drop the message without a word; a model cannot answer what it never saw. */
+  const checkRole = (messages: readonly Message[], generationPrompt: boolean): void => {
+    const probe = messages.map((message, i) => ({ role: message.role, content: `Probe${i}Qzj` }))
+    const rendered = renderRaw(probe, generationPrompt)
+    probe.forEach((message, i) => {
+      if (!rendered.includes(message.content))
+        throw new MyriadError('runtime', `${name} leaves out message ${i} (role "${message.role}")`)
+    })
+  }
+
+  return (messages, generationPrompt) => {
+    try {
+      const roles = messages.map((message) => message.role).join()
+      if (!checked.has(roles)) {
+        checkRole(messages, generationPrompt)
+        checked.add(roles)
+      }
+      return renderRaw(messages, generationPrompt)
+    } catch (error) {
+      if (error instanceof MyriadError) throw error
+      const culprit = firstRefused(renderRaw, messages)
+      const where = culprit < 0 ? '' : ` at message ${culprit} (role "${messages[culprit].role}")`
+      throw new MyriadError('runtime', `${name} refuses the conversation${where}: ${messageOf(error)}`, {
+        cause: error,
+      })
+    }
+  }
+}
+
+function firstRefused(render: Render, messages: readonly Message[]): number {
+  for (let n = 1; n <= messages.length; n++) {
+    try {
+      render(messages.slice(0, n), false)
+    } catch {
+      // Not swallowed: the caller is about to throw the error of the whole conversation.
+      return n - 1
+    }
+  }
+  return -1
+}
