@@ -1,0 +1,92 @@
+import { MyriadError, createRandom, deriveSeed, type Random } from '../core/index.js'
+import { isLanguage, languages, type Language } from '../data/index.js'
+import type { Message } from '../text/types.js'
+import { listTasks, taskById } from './registry.js'
+import { siblingExample, siblingIds, type SiblingId } from './siblings.js'
+import type { Problem, Task } from './types.js'
+
+/** A conversation for instruction tuning. */
+export interface Demonstration {
+  /** Id of the task, or of the sibling request. */
+  task: string
+  language: string
+  messages: Message[]
+}
+
+/** Tasks whose demonstrations are records of random legal players: the rules of speech, no policy. */
+const games: readonly string[] = ['guess', 'maze', 'nim']
+/** Tasks that are never demonstrated: siblings over the same data are. */
+const undemonstrated: readonly string[] = ['sort', 'reverse', 'larger']
+
+/** Ids that `demonstration` knows: tasks and siblings. */
+export function demonstrationIds(): string[] {
+  return [
+    ...listTasks()
+      .map((task) => task.id)
+      .filter((id) => !undemonstrated.includes(id)),
+    ...siblingIds,
+  ]
+}
+
+/**
+ * A conversation for instruction tuning, out of the train split only. Where there is a right answer (facts, translate,
+ * arithmetic, lookup, the siblings) it is given; games (guess, maze, nim) are played to the end by a random legal player.
+ * Sort, reverse and larger are never shown.
+ *
+ * @param options.task one of `demonstrationIds()`; drawn uniformly when absent
+ * @throws MyriadError 'usage' for an unknown id or language
+ * @example demonstration(7, { language: 'sw', task: 'facts' }).messages
+ */
+export function demonstration(seed: number, options: { language: string; task?: string }): Demonstration {
+  const { language } = options
+  if (!isLanguage(language))
+    throw new MyriadError('usage', `demonstration: unknown language "${language}"; known: ${languages.join(', ')}`)
+  const random = createRandom(deriveSeed('demonstration', seed, language, options.task ?? ''))
+  const known = demonstrationIds().filter((id) => speaks(id, language))
+  const id = options.task ?? random.pick(known)
+  if (!known.includes(id))
+    throw new MyriadError('usage', `demonstration: no "${id}" in ${language}; known: ${known.join(', ')}`)
+  return { task: id, language, messages: isSibling(id) ? sibling(id, language, random) : record(id, language, random) }
+}
+
+function isSibling(id: string): id is SiblingId {
+  return (siblingIds as readonly string[]).includes(id)
+}
+
+function speaks(id: string, language: string): boolean {
+  return isSibling(id) || taskById(id).languages.includes(language)
+}
+
+function sibling(id: SiblingId, language: Language, random: Random): Message[] {
+  const { prompt, reply } = siblingExample(id, language, random)
+  return [
+    { role: 'user', content: prompt },
+    { role: 'assistant', content: reply },
+  ]
+}
+
+function record(id: string, language: string, random: Random): Message[] {
+  const task = taskById(id)
+  const options = { language, difficulty: random.uniform(), split: 'train' as const }
+  return playThrough(
+    task,
+    task.generate(random.integer(0, 2 ** 31 - 1), options),
+    random,
+    games.includes(id) ? 'random' : 'expert',
+  )
+}
+
+/** The conversation of a whole episode, played by the task's own random or right player. */
+function playThrough(task: Task, problem: Problem, random: Random, player: 'random' | 'expert'): Message[] {
+  const episode = task.play(problem)
+  const messages = [...episode.messages]
+  for (;;) {
+    const reply = player === 'expert' && episode.expertReply ? episode.expertReply(random) : episode.randomReply(random)
+    messages.push({ role: 'assistant', content: reply })
+    const turn = episode.respond(reply)
+    if (turn instanceof Promise)
+      throw new MyriadError('task', `task "${task.id}" answers asynchronously: it cannot be demonstrated`)
+    if (turn.done) return messages
+    messages.push(...turn.messages)
+  }
+}

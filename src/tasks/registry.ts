@@ -1,0 +1,64 @@
+import { MyriadError, createRandom } from '../core/index.js'
+import { arithmetic } from './arithmetic.js'
+import { facts } from './facts.js'
+import { guess } from './guess.js'
+import { larger } from './larger.js'
+import { lookup } from './lookup.js'
+import { maze } from './maze.js'
+import { nim } from './nim.js'
+import { reverse } from './reverse.js'
+import { sort } from './sort.js'
+import { translate } from './translate.js'
+import type { Task } from './types.js'
+
+const builtIn: readonly Task[] = [sort, reverse, larger, guess, maze, nim, facts, lookup, translate, arithmetic]
+
+/** The built-in tasks. */
+export function listTasks(): readonly Task[] {
+  return builtIn
+}
+
+/**
+ * A built-in task by its id.
+ *
+ * @throws MyriadError 'usage' that lists the known ids
+ */
+export function taskById(id: string): Task {
+  const task = builtIn.find((candidate) => candidate.id === id)
+  if (task === undefined)
+    throw new MyriadError('usage', `unknown task "${id}"; known: ${builtIn.map((known) => known.id).join(', ')}`)
+  return task
+}
+
+/** A task as `myriad tasks` prints it. */
+export interface TaskDescription {
+  id: string
+  description: string
+  easiest: string
+  hardest: string
+  languages: readonly string[]
+  maxTurns: number
+  /** A problem's first message in the first language, and a right first reply. */
+  example: { prompt: string; reply: string }
+}
+
+/** What there is to do: one row for each task. */
+export function describeTasks(tasks: readonly Task[] = builtIn): TaskDescription[] {
+  return tasks.map((task) => ({
+    id: task.id,
+    description: task.description,
+    ...task.difficulty,
+    languages: task.languages,
+    maxTurns: task.maxTurns,
+    example: exampleOf(task),
+  }))
+}
+
+function exampleOf(task: Task): { prompt: string; reply: string } {
+  const episode = task.play(task.generate(1, { language: task.languages[0], difficulty: 0.5, split: 'train' }))
+  const random = createRandom(1)
+  return {
+    prompt: episode.messages.map((message) => message.content).join('\n'),
+    reply: episode.expertReply?.(random) ?? episode.randomReply(random),
+  }
+}
