@@ -68,17 +68,16 @@ export function pack(items: readonly PackItem[], options: { length: number; toke
   const trees: Tree[] = []
   for (const group of groupByPrompt(items)) {
     const prompt = promptLength(items[group[0]])
-    let tree: Tree | undefined
+    const own: Tree[] = []
     for (const sequence of group) {
-      const to = items[sequence].tokens.length
       if (items[sequence].mask.indexOf(1) < 0) continue
-      if (!tree || tree.size + to - prompt > length) {
-        tree = { prompt, branches: [], size: prompt }
-        trees.push(tree)
-      }
+      const to = items[sequence].tokens.length
+      let tree = own.find((candidate) => candidate.size + to - prompt <= length)
+      if (!tree) own.push((tree = { prompt, branches: [], size: prompt }))
       tree.branches.push({ sequence, from: prompt, to })
       tree.size += to - prompt
     }
+    trees.push(...own)
   }
   // First fit, longest first; equal sizes keep their order, so that packing is a function of the batch alone.
   trees.sort((a, b) => b.size - a.size)

@@ -43,7 +43,7 @@ interface Trunk {
   values: Tensor[]
 }
 
-function trunk(graph: Graph, config: DecoderConfig, withPast: boolean): Trunk {
+function trunk(graph: Graph, config: DecoderConfig, maskRows: 'batch' | 1, withPast = false): Trunk {
   const weights = declareParameters(graph, config)
   const half = config.headDimension / 2
   const embedded = graph.input('embedded', ['batch', 'time', config.hiddenSize])
@@ -54,7 +54,7 @@ function trunk(graph: Graph, config: DecoderConfig, withPast: boolean): Trunk {
     embedded,
     cos: graph.input('cos', ['batch', 'time', half]),
     sin: graph.input('sin', ['batch', 'time', half]),
-    mask: graph.input('mask', [withPast ? 1 : 'maskBatch', 1, 'time', 'time']),
+    mask: graph.input('mask', [maskRows, 1, 'time', 'time']),
     past: withPast
       ? {
           keys: layers.map((i) => cache('pastKey', i)),
@@ -100,7 +100,7 @@ function extendGraph(
   withPast: boolean,
 ): { graph: Graph; scores: Tensor; outputs: Record<string, Tensor> } {
   const graph = createGraph()
-  const { weights, hidden, keys, values } = trunk(graph, config, withPast)
+  const { weights, hidden, keys, values } = trunk(graph, config, 1, withPast)
   const select = graph.input('select', ['wanted'], 'int32')
   const scores = logits(config, weights, gather(hidden, select, { axis: 0 }))
   const outputs: Record<string, Tensor> = {}
@@ -113,7 +113,7 @@ function selected(
   graph: Graph,
   config: DecoderConfig,
 ): Trunk & { logprobs: Tensor; scores: Tensor; wanted: (name: string) => Tensor } {
-  const parts = trunk(graph, config, false)
+  const parts = trunk(graph, config, 'batch')
   const hidden = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
   const scores = mul(logits(config, parts.weights, hidden), graph.input('inverseTemperature', [1]))
   const logprobs = selectedLogprobs(scores, graph.input('targets', ['wanted'], 'int32'))

@@ -1,0 +1,92 @@
+/** The policy that runs on the engine: replicas in worker threads that sample, score and train. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { MyriadError } from '../../core/index.js'
+import { readDecoderConfig, type DecoderConfig, type Weights } from '../../models/index.js'
+import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
+import { LocalPolicy } from './local-policy.js'
+
+export { LocalPolicy } from './local-policy.js'
+
+export interface LocalPolicyOptions {
+  /** Replicas of the model, one thread each; 2 unless given. */
+  workers?: number
+  /** Threads inside one replica's programs; 1 unless given. More than 1 is for large models on idle machines. */
+  threads?: number
+  /** cpu unless given; cuda, webgpu, coreml and dml where the machine has them. */
+  device?: string
+  /** Sequences one replica samples at a time; 96 unless given. */
+  slots?: number
+  /** Preferred tokens of a packed training row; 128 unless given. */
+  rowLength?: number
+  /** Most tokens in one forward and backward pass; 2,048 unless given. */
+  tokenBudget?: number
+  /** AdamW's weight decay; 0 unless given. */
+  weightDecay?: number
+}
+
+/**
+ * Opens a model folder (config.json, model.safetensors, tokenizer.json, chat template) as a policy and its chat format.
+ *
+ * @example
+ * const { policy, chat } = await openLocalPolicy('models/myriad-base')
+ * const [reply] = await policy.sample([{ id: '0', tokens: chat.prompt(messages), maxTokens: 16, seed: 1 }])
+ * console.log(chat.tokenizer.decode(reply.tokens))
+ *
+ * @throws MyriadError 'checkpoint' when a file is missing or damaged, or the tokenizer has more tokens than the model
+ */
+export async function openLocalPolicy(
+  folder: string,
+  options: LocalPolicyOptions = {},
+): Promise<{ policy: LocalPolicy; chat: ChatFormat; tokenizer: TextTokenizer }> {
+  if (!existsSync(folder))
+    throw new MyriadError('usage', `there is no model folder ${folder}: give a folder that holds config.json`)
+  const config = readDecoderConfig(folder)
+  if (!existsSync(join(folder, 'model.safetensors')))
+    throw new MyriadError('checkpoint', `${folder} has no model.safetensors`)
+  const tokenizer = await loadTokenizer(folder)
+  if (tokenizer.vocabularySize > config.vocabularySize)
+    throw new MyriadError(
+      'checkpoint',
+      `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model only ${config.vocabularySize}`,
+    )
+  const policy = new LocalPolicy({
+    ...replicaSetup(config, options),
+    source: { folder },
+    stopTokens: tokenizer.stopTokens,
+    tokenizerFolder: folder,
+  })
+  return { policy, chat: createChatFormat(tokenizer), tokenizer }
+}
+
+/** A policy from weights in memory, for pretraining and tests. `tokenizerFolder` travels along when it is saved. */
+export function localPolicyFromWeights(
+  config: DecoderConfig,
+  weights: Weights,
+  options: LocalPolicyOptions & { stopTokens?: readonly number[]; tokenizerFolder?: string } = {},
+): LocalPolicy {
+  return new LocalPolicy({
+    ...replicaSetup(config, options),
+    source: { config, weights },
+    stopTokens: options.stopTokens ?? [],
+    tokenizerFolder: options.tokenizerFolder,
+  })
+}
+
+function replicaSetup(
+  config: DecoderConfig,
+  options: LocalPolicyOptions,
+): Pick<ConstructorParameters<typeof LocalPolicy>[0], 'config' | 'options' | 'workers' | 'slots'> {
+  return {
+    config,
+    workers: options.workers ?? 2,
+    slots: options.slots ?? 96,
+    options: {
+      device: options.device ?? 'cpu',
+      threads: options.threads ?? 1,
+      rowLength: options.rowLength ?? 128,
+      tokenBudget: options.tokenBudget ?? 2048,
+      weightDecay: options.weightDecay ?? 0,
+    },
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * Makes the base model of the quickstart again from scratch: a tokenizer, pretraining on real text, instruction tuning.
+ * `npm run base-model`; killed and started again, it goes on from its last checkpoint with the same numbers.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { deriveSeed } from '../../core/index.js'
+import { pretrainingDocuments } from '../../data/index.js'
+import { cosine, warmup } from '../../engine/index.js'
+import {
+  initializeWeights,
+  parameterCount,
+  readCheckpoint,
+  writeCheckpoint,
+  type DecoderConfig,
+} from '../../models/index.js'
+import { localPolicyFromWeights, type TrainSequence } from '../../policy/index.js'
+import { crossEntropy } from '../../algorithms/index.js'
+import { demonstration, demonstrationLanguages } from '../../tasks/index.js'
+import {
+  createChatFormat,
+  defaultSpecialTokens,
+  loadTokenizer,
+  saveTokenizer,
+  trainBpe,
+  type ChatFormat,
+} from '../../text/index.js'
+import { conversationSequence, documentSequences, endlessly, normalizeWeights } from './sequences.js'
+import { settings } from './settings.js'
+
+const { values: flags } = parseArgs({
+  options: {
+    work: { type: 'string', default: 'runs/base-model' },
+    out: { type: 'string', default: 'models/base' },
+    workers: { type: 'string', default: '2' },
+    scale: { type: 'string', default: '1' },
+  },
+})
+const scale = Number(flags.scale)
+const phases = [
+  { name: 'pretraining', ...settings.pretraining, steps: Math.round(settings.pretraining.steps * scale) },
+  { name: 'instruction tuning', ...settings.instruction, steps: Math.round(settings.instruction.steps * scale) },
+]
+const totalSteps = phases.reduce((sum, phase) => sum + phase.steps, 0)
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/** Trains the tokenizer on the pretraining text and demonstrations, once. */
+async function makeTokenizer(folder: string): Promise<void> {
+  if (existsSync(join(folder, 'tokenizer.json'))) return
+  const started = Date.now()
+  const texts: { text: string }[] = []
+  for (const { text } of pretrainingDocuments(settings.seed)) texts.push({ text })
+  for (let i = 0; i < 40_000; i++) {
+    const language = demonstrationLanguages[i % demonstrationLanguages.length]
+    for (const { content } of demonstration(deriveSeed(settings.seed, 'tokenizer', i), { language }).messages)
+      texts.push({ text: content })
+  }
+  const json = trainBpe(texts, { vocabularySize: settings.vocabularySize, specialTokens: defaultSpecialTokens })
+  await saveTokenizer(folder, json)
+  say(`tokenizer: ${settings.vocabularySize} tokens from ${texts.length} texts in ${seconds(started)}`)
+}
+
+function seconds(since: number): string {
+  return `${((Date.now() - since) / 1000).toFixed(1)} s`
+}
+
+interface Sources {
+  text: (index: number) => TrainSequence
+  conversation: (index: number) => TrainSequence
+}
+
+function openSources(chat: ChatFormat): Sources {
+  const tokenizer = chat.tokenizer
+  const [end] = tokenizer.stopTokens
+  const start = defaultSpecialTokens.indexOf('<|text|>')
+  const documents: TrainSequence[] = []
+  for (const { text } of pretrainingDocuments(settings.seed))
+    documents.push(...documentSequences(text, chat, { start, end }, settings.documentTokens))
+  const tokens = documents.reduce((sum, document) => sum + document.tokens.length, 0)
+  say(`text: ${documents.length} documents, ${tokens} tokens`)
+  return {
+    text: endlessly(documents, deriveSeed(settings.seed, 'documents')),
+    conversation: (index) => {
+      const language = demonstrationLanguages[index % demonstrationLanguages.length]
+      const { messages } = demonstration(deriveSeed(settings.seed, 'demonstration', index), { language })
+      return conversationSequence(messages, chat, end, settings.contextWeight)
+    },
+  }
+}
+
+/** How far into its sources the training has read: part of the checkpoint. */
+interface Place {
+  step: number
+  texts: number
+  conversations: number
+}
+
+function nextBatch(place: Place, sources: Sources, share: number): TrainSequence[] {
+  const batch: TrainSequence[] = []
+  let tokens = 0
+  let spoken = 0
+  while (tokens < settings.tokensPerStep) {
+    const talk = spoken < share * tokens || (share > 0 && tokens === 0)
+    const item = talk ? sources.conversation(place.conversations++) : sources.text(place.texts++)
+    batch.push(item)
+    tokens += item.tokens.length
+    if (talk) spoken += item.tokens.length
+  }
+  return normalizeWeights(batch)
+}
+
+async function main(): Promise<void> {
+  const tokenizerFolder = join(flags.work, 'tokenizer')
+  mkdirSync(tokenizerFolder, { recursive: true })
+  await makeTokenizer(tokenizerFolder)
+  const tokenizer = await loadTokenizer(tokenizerFolder)
+  const chat = createChatFormat(tokenizer)
+  const config: DecoderConfig = { ...settings.decoder, vocabularySize: tokenizer.vocabularySize }
+  say(`model: ${(parameterCount(config) / 1e6).toFixed(2)}M parameters`)
+  const policy = localPolicyFromWeights(config, initializeWeights(config, settings.seed), {
+    workers: Number(flags.workers),
+    weightDecay: settings.weightDecay,
+    tokenizerFolder,
+    stopTokens: tokenizer.stopTokens,
+  })
+  const sources = openSources(chat)
+  const checkpoint = join(flags.work, 'checkpoint')
+  const placeFile = join(flags.work, 'place.json')
+  let place: Place = { step: 0, texts: 0, conversations: 0 }
+  if (existsSync(placeFile)) {
+    const stored = JSON.parse(readFileSync(placeFile, 'utf8')) as Place
+    await policy.load(`${checkpoint}-${stored.step}`)
+    place = stored
+    say(`going on from step ${place.step}`)
+  }
+  const started = Date.now()
+  const firstStep = place.step
+  let lossSum = 0
+  let lossCount = 0
+  while (place.step < totalSteps) {
+    const inFirst = place.step < phases[0].steps
+    const phase = inFirst ? phases[0] : phases[1]
+    const local = inFirst ? place.step : place.step - phases[0].steps
+    const schedule = warmup(phase.warmupSteps, cosine(phase.learningRate, phase.steps, phase.learningRate * 0.02))
+    const batch = nextBatch(place, sources, phase.demonstrationShare)
+    const result = await policy.update(batch, {
+      loss: crossEntropy(),
+      learningRate: schedule(local),
+      clipNorm: settings.clipNorm,
+    })
+    place.step++
+    lossSum += result.loss
+    lossCount++
+    if (place.step % 50 === 0 || place.step === totalSteps) {
+      const elapsed = (Date.now() - started) / 1000
+      const left = ((totalSteps - place.step) * elapsed) / (place.step - firstStep)
+      say(
+        `${phase.name} step ${place.step}/${totalSteps}  loss ${(lossSum / lossCount).toFixed(3)}  ` +
+          `${Math.round(((place.step - firstStep) * settings.tokensPerStep) / elapsed)} tokens/s  ` +
+          `${Math.round(elapsed)} s gone, about ${Math.round(left)} s to go`,
+      )
+      lossSum = 0
+      lossCount = 0
+    }
+    if (place.step % 250 === 0 || place.step === phases[0].steps || place.step === totalSteps) {
+      await policy.save(`${checkpoint}-${place.step}`, { optimizer: true })
+      writeFileSync(`${placeFile}.partial`, JSON.stringify(place))
+      renameSync(`${placeFile}.partial`, placeFile)
+    }
+  }
+  await policy.close()
+  const { weights } = readCheckpoint(`${checkpoint}-${totalSteps}`)
+  writeCheckpoint(flags.out, config, weights, { dtype: 'F16', tokenizerFrom: tokenizerFolder })
+  say(`wrote ${flags.out}`)
+}
+
+await main()

@@ -1,0 +1,35 @@
+import type { DecoderConfig } from '../../models/index.js'
+
+/** Everything that decides what the base model becomes. The same settings on the same machine give the same weights. */
+export const settings = {
+  seed: 1,
+  vocabularySize: 2048,
+  decoder: {
+    modelType: 'llama',
+    hiddenSize: 128,
+    intermediateSize: 344,
+    layers: 4,
+    heads: 4,
+    keyValueHeads: 4,
+    headDimension: 32,
+    contextLength: 512,
+    rmsNormEpsilon: 1e-5,
+    ropeTheta: 10000,
+    tieEmbeddings: true,
+    attentionBias: false,
+    outputBias: false,
+    mlpBias: false,
+    queryKeyNorm: false,
+  } satisfies Omit<DecoderConfig, 'vocabularySize'>,
+  /** Longest document in tokens; longer ones are cut into pieces. */
+  documentTokens: 120,
+  tokensPerStep: 4096,
+  weightDecay: 0.1,
+  clipNorm: 1,
+  /** Text only: udhr, facts, names, numbers, alphabets. */
+  pretraining: { steps: 3000, learningRate: 3e-3, warmupSteps: 100, demonstrationShare: 0 },
+  /** Conversations, with text mixed in so that what was read is not forgotten. */
+  instruction: { steps: 2400, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
+  /** Loss weight of what the model only reads in a conversation; what it says counts 1. */
+  contextWeight: 0.1,
+} as const
