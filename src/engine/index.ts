@@ -1,0 +1,13 @@
+/**
+ * Differentiable programs on ONNX Runtime. Build a graph of tensors with named dimensions, add derivatives with `grad`,
+ * `compile` what you need, and `run` it with typed arrays; update the weights with an optimizer. Every operation is a row
+ * with a shape rule, a lowering and a vector-Jacobian product (ops/).
+ */
+export { createGraph, type Graph, type Node } from './graph.js'
+export { grad } from './grad.js'
+export { compile, type CompileOptions, type Program } from './program.js'
+export { devices, type Device, type Port } from './session.js'
+export * from './ops/index.js'
+export { canonical, describeShape, productOf } from './dimensions.js'
+export type { DataType, Dimension, Operand, Shape, Tensor, TypedArray, Value } from './types.js'
+export type { Operation } from './operation.js'

@@ -1,0 +1,199 @@
+/** Softmax and its kin; root-mean-square and layer normalization. */
+import { describeShape, sameShape } from '../dimensions.js'
+import { describe, operation, requireType, resolveAxis, shapeError } from '../operation.js'
+import type { Tensor } from '../types.js'
+import { add, mul, neg, sub, unbroadcast } from './arithmetic.js'
+import { gatherElements, scatterAdd } from './indexing.js'
+import { matmulOperation } from './matmul.js'
+import { mean, sum } from './reduce.js'
+import { expand, replaceAxis, reshape } from './shape.js'
+import { exp } from './unary.js'
+
+export const softmaxOperation = operation<{ axis: number }>({
+  name: 'softmax',
+  infer: ([x]) => {
+    requireType('softmax', 'x', x, 'float32')
+    return [{ shape: x.shape, dtype: 'float32' }]
+  },
+  lower: (context, { names, attributes: { axis } }) => context.emit('Softmax', names, { axis: { int: axis } }),
+  gradient: ({ outputs: [y], attributes: { axis }, cotangent: g }) => [mul(y, sub(g, weightedSum(y, g, axis)))],
+})
+
+/**
+ * sum(g y) over the axis, kept. In attention y v = o and g = do vᵀ, so that it equals sum(do o), which is over the head's
+ * width and not over the keys (https://arxiv.org/abs/2205.14135, appendix B.2).
+ */
+function weightedSum(y: Tensor, g: Tensor, axis: number): Tensor {
+  if (g.op === 'matmul' && axis === y.shape.length - 1 && sameShape(g.shape, y.shape)) {
+    const { transposeA, transposeB, alpha } = g.node.attributes as {
+      transposeA: boolean
+      transposeB: boolean
+      alpha: number
+    }
+    const [dOutput, value] = g.node.inputs
+    const product = { transposeA: false, transposeB: false, alpha }
+    const output = !transposeA && transposeB ? y.graph.find(matmulOperation, [y, value], product)?.[0] : undefined
+    if (output) return sum(mul(dOutput, output), { axes: [-1], keepDims: true })
+  }
+  return sum(mul(g, y), { axes: [axis], keepDims: true })
+}
+
+/** exp(x) / sum(exp(x)) along an axis (the last unless given). */
+export function softmax(x: Tensor, options: { axis?: number } = {}): Tensor {
+  const axis = resolveAxis('softmax', options.axis ?? -1, x.shape.length)
+  return x.graph.apply(softmaxOperation, [x], { axis })[0]
+}
+
+export const logSoftmaxOperation = operation<{ axis: number }>({
+  name: 'logSoftmax',
+  infer: ([x]) => {
+    requireType('logSoftmax', 'x', x, 'float32')
+    return [{ shape: x.shape, dtype: 'float32' }]
+  },
+  lower: (context, { names, attributes: { axis } }) => context.emit('LogSoftmax', names, { axis: { int: axis } }),
+  gradient: ({ outputs: [y], attributes: { axis }, cotangent: g }) => [
+    sub(g, mul(exp(y), sum(g, { axes: [axis], keepDims: true }))),
+  ],
+})
+
+/** log(softmax(x)) along an axis (the last unless given). */
+export function logSoftmax(x: Tensor, options: { axis?: number } = {}): Tensor {
+  const axis = resolveAxis('logSoftmax', options.axis ?? -1, x.shape.length)
+  return x.graph.apply(logSoftmaxOperation, [x], { axis })[0]
+}
+
+export const selectedLogprobsOperation = operation<Record<never, never>>({
+  name: 'selectedLogprobs',
+  infer: ([logits, targets]) => {
+    requireType('selectedLogprobs', 'targets', targets, 'int64')
+    if (logits.shape.length !== 2 || !sameShape(targets.shape, logits.shape.slice(0, 1))) {
+      throw shapeError(
+        'selectedLogprobs',
+        `${describe('logits', logits)} and ${describe('targets', targets)}, but must be [n, vocabulary] and [n]`,
+      )
+    }
+    return [{ shape: targets.shape, dtype: 'float32' }]
+  },
+  lower: (context, { names: [logits, targets] }) => {
+    const [logprobs] = context.emit('LogSoftmax', [logits], { axis: { int: 1 } })
+    const [column] = context.emit('Reshape', [targets, context.integers([-1, 1])])
+    const [selected] = context.emit('GatherElements', [logprobs, column], { axis: { int: 1 } })
+    return context.emit('Reshape', [selected, context.integers([-1])])
+  },
+  gradient: ({ inputs: [logits, targets], cotangent }) => {
+    const column = [targets.shape[0], 1]
+    const g = reshape(cotangent, column)
+    const spread = mul(exp(logSoftmax(logits)), neg(g))
+    return [scatterAdd(spread, reshape(targets, column), g, { axis: 1 }), undefined]
+  },
+})
+
+/**
+ * The log-probability of one id per row: logits [n, vocabulary], targets int64 [n] give [n]. Its derivative at the
+ * logits is (onehot - softmax) g, without a one-hot array.
+ *
+ * @example const loss = neg(mean(selectedLogprobs(logits, targets))) // cross-entropy
+ */
+export function selectedLogprobs(logits: Tensor, targets: Tensor): Tensor {
+  return logits.graph.apply(selectedLogprobsOperation, [logits, targets], {})[0]
+}
+
+/** Mean cross-entropy in nats: logits [n, vocabulary], targets int64 [n]. */
+export function crossEntropy(logits: Tensor, targets: Tensor): Tensor {
+  return neg(mean(selectedLogprobs(logits, targets)))
+}
+
+function requireWidth(op: string, argument: string, x: Tensor, weight: Tensor): void {
+  if (weight.shape.length !== 1 || weight.shape[0] !== x.shape.at(-1)) {
+    throw shapeError(
+      op,
+      `${describe(argument, weight)}, but must be ${describeShape(x.shape.slice(-1))}: ${describe('x', x)}`,
+    )
+  }
+}
+
+export const rmsNormOperation = operation<{ epsilon: number }>({
+  name: 'rmsNorm',
+  infer: ([x, weight]) => {
+    requireType('rmsNorm', 'x', x, 'float32')
+    requireWidth('rmsNorm', 'weight', x, weight)
+    return [
+      { shape: x.shape, dtype: 'float32' },
+      { shape: replaceAxis(x.shape, x.shape.length - 1, 1), dtype: 'float32' },
+    ]
+  },
+  lower: (context, { names, attributes: { epsilon } }) =>
+    context.emit(
+      'SimplifiedLayerNormalization',
+      names,
+      { axis: { int: -1 }, epsilon: { float: epsilon } },
+      { outputs: 2 },
+    ),
+  gradient: ({ inputs: [x, weight], outputs: [, inverse], cotangents: [g, gInverse] }) => {
+    const normalized = mul(x, inverse)
+    const last = { axes: [-1], keepDims: true }
+    let dx: Tensor | undefined
+    let dWeight: Tensor | undefined
+    if (g) {
+      const product = mul(g, normalized)
+      const weighted = mul(g, weight)
+      dx = mul(inverse, sub(weighted, mul(normalized, mean(mul(weighted, normalized), last))))
+      dWeight = unbroadcast(product, weight)
+    }
+    if (gInverse) {
+      const width = x.shape.at(-1) as number
+      const extra = mul(mul(gInverse, mul(inverse, inverse)), mul(normalized, -1 / width))
+      dx = dx ? add(dx, extra) : extra
+    }
+    return [dx, dWeight]
+  },
+})
+
+/**
+ * x / sqrt(mean(x²) + epsilon) weight over the last axis (https://arxiv.org/abs/1910.07467): x [..., width],
+ * weight [width]. epsilon 1e-6 unless given.
+ */
+export function rmsNorm(x: Tensor, weight: Tensor, options: { epsilon?: number } = {}): Tensor {
+  return x.graph.apply(rmsNormOperation, [x, weight], { epsilon: options.epsilon ?? 1e-6 })[0]
+}
+
+export const layerNormOperation = operation<{ epsilon: number }>({
+  name: 'layerNorm',
+  infer: ([x, weight, bias]) => {
+    requireType('layerNorm', 'x', x, 'float32')
+    requireWidth('layerNorm', 'weight', x, weight)
+    requireWidth('layerNorm', 'bias', x, bias)
+    const statistics = { shape: replaceAxis(x.shape, x.shape.length - 1, 1), dtype: 'float32' } as const
+    return [{ shape: x.shape, dtype: 'float32' }, statistics, statistics]
+  },
+  lower: (context, { names, attributes: { epsilon } }) =>
+    context.emit('LayerNormalization', names, { axis: { int: -1 }, epsilon: { float: epsilon } }, { outputs: 3 }),
+  gradient: ({ inputs: [x, weight, bias], outputs: [, center, inverse], cotangents: [g, gCenter, gInverse] }) => {
+    const last = { axes: [-1], keepDims: true }
+    const normalized = mul(sub(x, center), inverse)
+    const width = x.shape.at(-1) as number
+    const parts: Tensor[] = []
+    if (g) {
+      const weighted = mul(g, weight)
+      const along = mul(normalized, mean(mul(weighted, normalized), last))
+      parts.push(mul(inverse, sub(sub(weighted, mean(weighted, last)), along)))
+    }
+    if (gCenter) parts.push(expand(mul(gCenter, 1 / width), x.shape))
+    if (gInverse) parts.push(mul(mul(gInverse, mul(inverse, inverse)), mul(normalized, -1 / width)))
+    const dx = parts.length > 0 ? parts.reduce((a, b) => add(a, b)) : undefined
+    return [dx, g && unbroadcast(mul(g, normalized), weight), g && unbroadcast(g, bias)]
+  },
+})
+
+/**
+ * (x - mean) / sqrt(variance + epsilon) weight + bias over the last axis (https://arxiv.org/abs/1607.06450): x [..., width],
+ * weight and bias [width]. epsilon 1e-5 unless given.
+ */
+export function layerNorm(x: Tensor, weight: Tensor, bias: Tensor, options: { epsilon?: number } = {}): Tensor {
+  return x.graph.apply(layerNormOperation, [x, weight, bias], { epsilon: options.epsilon ?? 1e-5 })[0]
+}
+
+/** Kept for callers that select several ids per row: [n, k] log-probabilities at indices [n, k]. */
+export function logprobsAt(logits: Tensor, indices: Tensor): Tensor {
+  return gatherElements(logSoftmax(logits), indices, { axis: -1 })
+}

@@ -1,0 +1,75 @@
+import { MyriadError } from '../core/index.js'
+import type { Graph } from './graph.js'
+import { lower } from './lower.js'
+import { devices, openSession, type Device, type Port, type Session, type SessionSpec } from './session.js'
+import type { Tensor, Value } from './types.js'
+import { openRemoteSession } from './remote.js'
+
+export interface CompileOptions {
+  /** What a run answers, by name. Only the nodes they need are compiled. */
+  outputs: Readonly<Record<string, Tensor>>
+  /** 'cpu' unless given. */
+  device?: Device
+  /** Threads of ONNX Runtime; 1 unless given. On a machine with other work, several programs of one thread do better. */
+  threads?: number
+  /**
+   * Whether the session lives on the calling thread, which then blocks while it runs: for code that is itself in a worker
+   * thread. False unless given: a worker thread of its own.
+   */
+  inline?: boolean
+}
+
+/** A compiled graph. */
+export interface Program {
+  /** What must be fed or bound. */
+  readonly inputs: readonly Port[]
+  readonly outputs: readonly Port[]
+  /** The ONNX model, for inspection or for another runtime. */
+  readonly onnx: Uint8Array
+  /**
+   * Computes the outputs. Feeds override bound values. Inline programs read the arrays in place; others copy them.
+   *
+   * @throws MyriadError `usage` for a missing or unknown input; `shape` for a wrong type or length; `runtime`
+   */
+  run(feeds?: Readonly<Record<string, Value>>): Promise<Record<string, Value>>
+  /**
+   * Values fed on every run from now on; names the program does not use are passed over, so that one set of weights can be
+   * bound to several programs. Inline programs read the arrays in place: a change to them is seen by the next run.
+   */
+  bind(values: Readonly<Record<string, Value>>): void
+  close(): Promise<void>
+}
+
+/**
+ * Compiles the part of a graph that the outputs need.
+ *
+ * @throws MyriadError `device` when the machine cannot run it there; `shape` when a dimension cannot be known at run time
+ * @example
+ * const program = await compile(graph, { outputs: { loss, dW } })
+ * const { loss } = await program.run({ x: { data: Float32Array.of(1, 2), shape: [1, 2] } })
+ */
+export async function compile(graph: Graph, options: CompileOptions): Promise<Program> {
+  const { device = 'cpu', threads = 1, inline = false } = options
+  if (!devices.includes(device)) {
+    throw new MyriadError('device', `device '${device}' is none of ${devices.join(', ')}`)
+  }
+  const lowered = lower(graph, options.outputs)
+  const ports = (tensors: ReadonlyMap<string, Tensor>): Port[] =>
+    [...tensors].map(([name, { dtype, shape }]) => ({ name, dtype, shape }))
+  const spec: SessionSpec = {
+    onnx: lowered.onnx,
+    inputs: ports(lowered.inputs),
+    outputs: ports(lowered.outputs),
+    device,
+    threads,
+  }
+  const session: Session = inline ? await openSession(spec) : await openRemoteSession(spec)
+  return {
+    inputs: spec.inputs,
+    outputs: spec.outputs,
+    onnx: spec.onnx,
+    run: (feeds = {}) => session.run(feeds),
+    bind: session.bind,
+    close: session.close,
+  }
+}

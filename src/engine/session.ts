@@ -1,0 +1,166 @@
+/** One ONNX Runtime session on the calling thread, with bound values. */
+import { createRequire } from 'node:module'
+import type { InferenceSession, Tensor as OnnxValue } from 'onnxruntime-common'
+import { MyriadError, messageOf } from '../core/index.js'
+import { canonical } from './dimensions.js'
+import { outputName } from './lower.js'
+import { dataTypeOf, sizeOf, type DataType, type Shape, type TypedArray, type Value } from './types.js'
+
+export type Device = 'cpu' | 'cuda' | 'webgpu' | 'coreml' | 'dml'
+
+export const devices: readonly Device[] = ['cpu', 'cuda', 'webgpu', 'coreml', 'dml']
+
+/** What a session needs to know of an input or output; plain data, so that it can cross to a worker thread. */
+export interface Port {
+  name: string
+  dtype: DataType
+  shape: Shape
+}
+
+export interface SessionSpec {
+  onnx: Uint8Array
+  inputs: readonly Port[]
+  outputs: readonly Port[]
+  device: Device
+  threads: number
+}
+
+export interface Session {
+  run(feeds: Readonly<Record<string, Value>>): Promise<Record<string, Value>>
+  bind(values: Readonly<Record<string, Value>>): void
+  close(): Promise<void>
+}
+
+type Runtime = typeof import('onnxruntime-node')
+
+const onnxTypes = { float32: 'float32', int64: 'int64', int32: 'int32', bool: 'bool' } as const
+
+/** Opens a session. Throws `device` when this machine cannot run it there. */
+export async function openSession(spec: SessionSpec): Promise<Session> {
+  // Loading the native library takes a while; programs that never compile should not pay for it.
+  const runtime = createRequire(import.meta.url)('onnxruntime-node') as Runtime
+  const session = await createSession(runtime, spec)
+  const ports = new Map(spec.inputs.map((port) => [port.name, port]))
+  const bound = new Map<string, OnnxValue>()
+  const fetches = spec.outputs.map(({ name }) => outputName(name))
+
+  const wrap = (name: string, value: Value): OnnxValue => {
+    const port = ports.get(name)
+    if (!port) {
+      throw new MyriadError('usage', `run: the program has no input '${name}'; it has ${[...ports.keys()].join(', ')}`)
+    }
+    check(port, value)
+    // onnxruntime-node reads the array in place: nothing is copied here.
+    return new runtime.Tensor(onnxTypes[port.dtype], value.data as never, value.shape) as unknown as OnnxValue
+  }
+
+  return {
+    bind: (values) => {
+      for (const [name, value] of Object.entries(values)) {
+        // Parameters that this program does not use are no mistake: one set of weights serves several programs.
+        if (ports.has(name)) bound.set(name, wrap(name, value))
+      }
+    },
+    run: async (feeds) => {
+      const inputs: Record<string, OnnxValue> = Object.fromEntries(bound)
+      for (const [name, value] of Object.entries(feeds)) inputs[name] = wrap(name, value)
+      const missing = spec.inputs.filter(({ name }) => !(name in inputs))
+      if (missing.length > 0) {
+        const list = missing.map(({ name, dtype, shape }) => `${name} ${dtype} [${shape.join(', ')}]`).join(', ')
+        throw new MyriadError('usage', `run: not fed and not bound: ${list}`)
+      }
+      checkNames(spec.inputs, inputs)
+      let results: InferenceSession.OnnxValueMapType
+      try {
+        results = await session.run(inputs, fetches)
+      } catch (error) {
+        throw new MyriadError('runtime', `run: ONNX Runtime failed: ${messageOf(error)}`, { cause: error })
+      }
+      const values: Record<string, Value> = {}
+      spec.outputs.forEach(({ name }, index) => {
+        const result = results[fetches[index]] as OnnxValue
+        values[name] = { data: result.data as TypedArray, shape: result.dims }
+      })
+      return values
+    },
+    close: () => session.release(),
+  }
+}
+
+async function createSession(runtime: Runtime, { onnx, device, threads }: SessionSpec): Promise<InferenceSession> {
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: [device],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
+  }
+  try {
+    const { name } = await import('node:os').then((os) => ({ name: `${os.platform()}/${os.arch()}` }))
+    const available = runtime
+      .listSupportedBackends()
+      .filter((backend) => backend.bundled)
+      .map((backend) => backend.name)
+    if (device !== 'cpu' && !available.includes(device)) {
+      const unbundled = runtime.listSupportedBackends().some((backend) => backend.name === device)
+      const advice = unbundled
+        ? `its libraries are not installed (node node_modules/onnxruntime-node/script/install.js fetches them)`
+        : `ONNX Runtime has it on no ${name} build`
+      throw new MyriadError(
+        'device',
+        `device '${device}' cannot be used: ${advice}; available: ${available.join(', ')}`,
+      )
+    }
+    return (await runtime.InferenceSession.create(onnx, options)) as unknown as InferenceSession
+  } catch (error) {
+    if (error instanceof MyriadError) throw error
+    if (device === 'cpu') {
+      throw new MyriadError('runtime', `compile: ONNX Runtime refused the program: ${messageOf(error)}`, {
+        cause: error,
+      })
+    }
+    throw new MyriadError(
+      'device',
+      `device '${device}' cannot be used on this machine: ${messageOf(error)}; try 'cpu'`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+function check({ name, dtype, shape }: Port, value: Value): void {
+  const expected = `${dtype} [${shape.join(', ')}]`
+  const given = `${dataTypeOf(value.data)} [${value.shape.join(', ')}]`
+  if (dataTypeOf(value.data) !== dtype)
+    throw new MyriadError('shape', `run: input '${name}' is ${given}, but must be ${expected}`)
+  const fits =
+    value.shape.length === shape.length && shape.every((d, axis) => typeof d === 'string' || d === value.shape[axis])
+  if (!fits) throw new MyriadError('shape', `run: input '${name}' is ${given}, but must be ${expected}`)
+  if (sizeOf(value.shape) !== value.data.length) {
+    throw new MyriadError(
+      'shape',
+      `run: input '${name}' is ${given}, but its array holds ${value.data.length} elements`,
+    )
+  }
+}
+
+/** The same name must have the same length everywhere. */
+function checkNames(ports: readonly Port[], inputs: Readonly<Record<string, OnnxValue>>): void {
+  const lengths = new Map<string, { length: number; input: string }>()
+  for (const { name: input, shape } of ports) {
+    shape.forEach((dimension, axis) => {
+      if (typeof dimension === 'number' || canonical(dimension) !== dimension) return
+      const length = inputs[input].dims[axis]
+      const known = lengths.get(dimension)
+      if (!known) lengths.set(dimension, { length, input })
+      else if (known.length !== length) {
+        throw new MyriadError(
+          'shape',
+          `run: '${dimension}' is ${known.length} in input '${known.input}', but ${length} in input '${input}' (axis ${axis})`,
+        )
+      }
+    })
+  }
+}
