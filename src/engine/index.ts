@@ -11,3 +11,16 @@ export * from './ops/index.js'
 export { canonical, describeShape, productOf } from './dimensions.js'
 export type { DataType, Dimension, Operand, Shape, Tensor, TypedArray, Value } from './types.js'
 export type { Operation } from './operation.js'
+export {
+  accumulate,
+  adamW,
+  clipByGlobalNorm,
+  globalNorm,
+  scale,
+  sgd,
+  type AdamWOptions,
+  type Arrays,
+  type Optimizer,
+  type OptimizerState,
+} from './optimizers.js'
+export { constantSchedule, cosine, linear, warmup, type Schedule } from './schedules.js'
