@@ -101,8 +101,8 @@ export function intervalBar(
   const bar = (interval: Interval | undefined, y: number, name: string): Html | null =>
     interval === undefined
       ? null
-      : html`<line class="ci ${name}" x1="${n(x(interval.low))}" x2="${n(x(interval.high))}" y1="${y}" y2="${y}" />
-          <circle class="dot ${name}" cx="${n(x(interval.value))}" cy="${y}" r="4" />`
+      : html`<line class="ci ${name}" x1="${n(x(interval.ciLow))}" x2="${n(x(interval.ciHigh))}" y1="${y}" y2="${y}" />
+          <circle class="dot ${name}" cx="${n(x(interval.success))}" cy="${y}" r="4" />`
   return html`<svg class="interval" viewBox="0 0 200 26" role="img" aria-label="${label}">
     <line class="axis" x1="2" x2="198" y1="13" y2="13" />
     ${
@@ -115,10 +115,11 @@ export function intervalBar(
   </svg>`
 }
 
+/** A share in [0, 1] with its interval. */
 export interface Interval {
-  value: number
-  low: number
-  high: number
+  success: number
+  ciLow: number
+  ciHigh: number
 }
 
 /** Round numbers that cover [low, high], about `count` of them, ascending. */

@@ -20,19 +20,40 @@ const rowSchema = z.object({
   passAt: z.array(z.number()).optional(),
 })
 
+/** Cells without a single try (all dropped) have no success rate and are left out. */
+const rowsSchema = z
+  .array(z.looseObject({ success: z.number().nullable() }))
+  .transform((rows) => rows.filter((row) => row.success !== null))
+  .pipe(z.array(rowSchema))
+
+/** Means over cells; '*' stands for what was averaged over. */
+const aggregatesSchema = z.object({ tasks: rowsSchema, overall: rowsSchema })
+
+const randomSchema = z.array(z.object({ task: z.string(), language: z.string(), success: number }))
+
 const summarySchema = z.object({
   name: z.string(),
   seed: z.number(),
   steps: z.number(),
+  finished: z.boolean(),
   wallSeconds: z.number(),
   evaluation: z.object({
-    before: z.array(rowSchema).nullish(),
-    after: z.array(rowSchema).nullish(),
-    random: z.array(z.object({ task: z.string(), language: z.string().optional(), success: z.number() })).nullish(),
+    before: rowsSchema,
+    after: rowsSchema.nullable(),
+    random: randomSchema,
+    aggregates: z.object({ before: aggregatesSchema, after: aggregatesSchema.nullable() }),
   }),
   throughput: z.object({ sampledTokensPerSecond: number, trainedTokensPerSecond: number }),
   dropped: z.record(z.string(), z.number()),
   versions: z.record(z.string(), z.unknown()),
+})
+
+/** Evaluations as they were made, for runs that have no summary yet. */
+const evaluationSchema = aggregatesSchema.extend({
+  phase: z.enum(['before', 'during', 'after']),
+  step: z.number(),
+  rows: rowsSchema,
+  random: randomSchema,
 })
 
 const taskStepSchema = z.looseObject({ success: number, reward: number, languageConsistency: number })
@@ -59,20 +80,33 @@ const episodeSchema = z.object({
 })
 
 export type EvaluationRow = z.infer<typeof rowSchema>
+export type RandomRow = z.infer<typeof randomSchema>[number]
 export type RunSummary = z.infer<typeof summarySchema>
 export type StepMetrics = z.infer<typeof stepSchema>
 export type EpisodeRecord = z.infer<typeof episodeSchema>
+
+/** Rows per task and language, means per task, means over all. */
+export interface EvaluationRows {
+  rows: EvaluationRow[]
+  tasks: EvaluationRow[]
+  overall: EvaluationRow[]
+}
 
 /** What a run folder says of itself, checked. `summary` is null while the run has not ended. */
 export interface RunData {
   config: Record<string, unknown>
   summary: RunSummary | null
+  /** On withheld problems: before training, and after it or the last evaluation there is. */
+  before: EvaluationRows | null
+  after: EvaluationRows | null
+  /** A random legal player on the same problems. */
+  random: RandomRow[]
   steps: StepMetrics[]
   episodes: EpisodeRecord[]
 }
 
 /**
- * Reads a run folder: config.json, summary.json, metrics.jsonl, episodes.jsonl. A last line cut short by a killed run is
+ * Reads a run folder: config.json, summary.json, evaluations.jsonl, metrics.jsonl, episodes.jsonl. A last line cut short by a killed run is
  * left out; anything else that does not fit is a MyriadError('checkpoint') with file, line and field.
  */
 export async function readRun(folder: string): Promise<RunData> {
@@ -83,12 +117,26 @@ export async function readRun(folder: string): Promise<RunData> {
       `${folder} holds no run: there is no config.json in it. Give the folder that "myriad train" wrote.`,
     )
   }
+  const summary = await readJson(folder, 'summary.json', summarySchema)
+  const evaluations = await readLines(folder, 'evaluations.jsonl', evaluationSchema)
+  const first = evaluations.find(({ phase }) => phase === 'before')
+  const last = evaluations.findLast(({ phase }) => phase !== 'before')
   return {
     config,
-    summary: await readJson(folder, 'summary.json', summarySchema),
+    summary,
+    before: combined(summary?.evaluation.before, summary?.evaluation.aggregates.before) ?? first ?? null,
+    after: combined(summary?.evaluation.after, summary?.evaluation.aggregates.after) ?? last ?? null,
+    random: summary?.evaluation.random ?? first?.random ?? [],
     steps: await readLines(folder, 'metrics.jsonl', stepSchema),
     episodes: await readLines(folder, 'episodes.jsonl', episodeSchema),
   }
+}
+
+function combined(
+  rows: EvaluationRow[] | null | undefined,
+  aggregates: z.infer<typeof aggregatesSchema> | null | undefined,
+): EvaluationRows | null {
+  return rows && aggregates ? { rows, ...aggregates } : null
 }
 
 async function readJson<T>(folder: string, name: string, schema: z.ZodType<T>): Promise<T | null> {

@@ -16,11 +16,15 @@ export function escapeHtml(text: string): string {
   return text
     .replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
     .replace(/[\u202A-\u202E\u2066-\u2069]/g, '\u2426')
-    .replace(/[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]/g, (c) => (c === '\u007F' ? '\u2421' : shown(c)))
+    .replace(/\p{Cc}/gu, visibleControl)
 }
 
-function shown(control: string): string {
-  return String.fromCharCode(0x2400 + control.charCodeAt(0))
+/** Tab and line breaks stay; other control characters become their pictures, those without one U+FFFD. */
+function visibleControl(control: string): string {
+  const code = control.charCodeAt(0)
+  if (code === 0x09 || code === 0x0a || code === 0x0d) return control
+  if (code < 0x20) return String.fromCharCode(0x2400 + code)
+  return code === 0x7f ? '\u2421' : '\uFFFD'
 }
 
 /** Markup from a template: values are escaped unless they are markup themselves; lists are joined; null and false vanish. */

@@ -1,33 +1,30 @@
-import type { EvaluationRow } from './report-data.js'
-import type { Interval } from './report-charts.js'
+import type { EvaluationRow, EvaluationRows, RunData } from './report-data.js'
 
 export type Decoding = EvaluationRow['decoding']
 
-/** The mean of some evaluation rows. */
-export interface Aggregate extends Interval {
-  /** Null when no reply in them carried a language. */
-  languageConsistency: number | null
-  /** Largest k that every row has, and the mean pass@k; null when rows have none. */
-  pass: { k: number; value: number } | null
+/** The mean over cells of one decoding: of one task, or of all when `task` is undefined. */
+export function meanRow(
+  evaluation: EvaluationRows | null,
+  decoding: Decoding,
+  task?: string,
+): EvaluationRow | undefined {
+  const rows = task === undefined ? evaluation?.overall : evaluation?.tasks.filter((row) => row.task === task)
+  return rows?.find((row) => row.decoding === decoding)
 }
 
-/**
- * The unweighted mean over cells (task by language), with a 95% interval that takes the cells as independent:
- * standard error = sqrt(sum of squared standard errors) / cells, each cell's read off its own interval. Undefined without rows.
- */
-export function aggregate(rows: readonly EvaluationRow[]): Aggregate | undefined {
-  if (rows.length === 0) return undefined
-  const value = mean(rows.map((row) => row.success))
-  const error = Math.sqrt(rows.reduce((sum, row) => sum + ((row.ciHigh - row.ciLow) / 2) ** 2, 0)) / rows.length
-  const consistency = rows.flatMap((row) => row.languageConsistency ?? [])
-  const k = Math.min(...rows.map((row) => row.passAt?.length ?? 0))
-  return {
-    value,
-    low: Math.max(0, value - error),
-    high: Math.min(1, value + error),
-    languageConsistency: consistency.length === 0 ? null : mean(consistency),
-    pass: k === 0 ? null : { k, value: mean(rows.map((row) => row.passAt?.[k - 1] ?? 0)) },
-  }
+/** "66 to 69%" */
+export function interval(row: EvaluationRow): string {
+  return `${Math.round(row.ciLow * 100)} to ${percent(row.ciHigh)}`
+}
+
+/** The tasks of a run, in the order they were evaluated in. */
+export function tasksOf({ before, after }: RunData): string[] {
+  return distinct([...(before?.rows ?? []), ...(after?.rows ?? [])].map((row) => row.task))
+}
+
+/** The languages of a run, in the order they were evaluated in. */
+export function languagesOf({ before, after }: RunData): string[] {
+  return distinct([...(before?.rows ?? []), ...(after?.rows ?? [])].map((row) => row.language))
 }
 
 export function mean(values: readonly number[]): number {

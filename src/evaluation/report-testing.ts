@@ -33,6 +33,33 @@ const SPOKEN: Record<string, [string[], string[]]> = {
   ],
 }
 
+/** Means over languages, and over all, as an evaluation has them. */
+function means(rows: readonly EvaluationRow[]): { tasks: EvaluationRow[]; overall: EvaluationRow[] } {
+  const one = (own: readonly EvaluationRow[], task: string): EvaluationRow => {
+    const average = (of: (row: EvaluationRow) => number): number =>
+      own.reduce((sum, row) => sum + of(row), 0) / own.length
+    const success = average((row) => row.success)
+    const passAt = own[0].passAt?.map((_, k) => average((row) => row.passAt?.[k] ?? 0))
+    const languageConsistency = average((row) => row.languageConsistency ?? 0)
+    return {
+      ...own[0],
+      task,
+      language: '*',
+      success,
+      ciLow: success - 0.04,
+      ciHigh: success + 0.04,
+      passAt,
+      languageConsistency,
+    }
+  }
+  const of = (decoding: string, task?: string): EvaluationRow[] =>
+    rows.filter((row) => row.decoding === decoding && (task ?? row.task) === row.task)
+  return {
+    tasks: TASKS.flatMap((task) => [one(of('sampled', task), task), one(of('greedy', task), task)]),
+    overall: [one(of('sampled'), '*'), one(of('greedy'), '*')],
+  }
+}
+
 export function madeUpRun() {
   const random = createRandom(7)
   const clamp = (value: number): number => Math.min(1, Math.max(0, value))
@@ -58,9 +85,16 @@ export function madeUpRun() {
       loss: 0.01 * random.normal(),
       gradientNorm: 0.4 + down,
       entropy: 0.3 + 0.9 * down,
-      kl: 0.001 * step,
+      'loss/kl': 0.001 * step,
     }
-    return { step: step + 1, tasks, reward: 0.8 - 0.5 * down, clipFraction: 0.02, sampledTokens: 5000, ...common }
+    return {
+      step: step + 1,
+      tasks,
+      reward: 0.8 - 0.5 * down,
+      'loss/clipFraction': 0.02,
+      sampledTokens: 5000,
+      ...common,
+    }
   })
   const episodes: EpisodeRecord[] = Object.entries(SPOKEN).flatMap(([language, [prompt, reply]]) =>
     [1, 60].map((step) => {
@@ -79,15 +113,19 @@ export function madeUpRun() {
       }
     }),
   )
+  const before = [...rows(0.3, 'sampled'), ...rows(0.36, 'greedy')]
+  const after = [...rows(0.68, 'sampled'), ...rows(0.74, 'greedy')]
   const summary = {
     name: 'quickstart',
     seed: 1,
     steps: 60,
+    finished: true,
     wallSeconds: 192,
     evaluation: {
-      before: [...rows(0.3, 'sampled'), ...rows(0.36, 'greedy')],
-      after: [...rows(0.68, 'sampled'), ...rows(0.74, 'greedy')],
-      random: TASKS.map((task) => ({ task, success: 0.1 + 0.2 * random.uniform() })),
+      before,
+      after,
+      random: TASKS.map((task) => ({ task, language: 'en', success: 0.1 + 0.2 * random.uniform() })),
+      aggregates: { before: means(before), after: means(after) },
     },
     throughput: { sampledTokensPerSecond: 14210.4, trainedTokensPerSecond: 8100.2 },
     dropped: { 'reward threw': 2, 'equal rewards': 131 } as Record<string, number>,

@@ -1,0 +1,4 @@
+import { enableTypeScript } from './typescript.js'
+
+// Imported for its effect: node --import myriad-rl/typescript program.ts
+enableTypeScript()
