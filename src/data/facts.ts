@@ -16,6 +16,16 @@ export function answersTo(language: Language, country: Country, relation: Relati
   return named.filter((name) => name !== undefined)
 }
 
+const answerLists = once((key: `${Language} ${Relation}`): readonly string[] => {
+  const [language, relation] = key.split(' ') as [Language, Relation]
+  return [...new Set(countries().flatMap((country) => answersTo(language, country, relation)))]
+})
+
+/** Every answer that is right for some country, each once. */
+export function knownAnswers(language: Language, relation: Relation): readonly string[] {
+  return answerLists(`${language} ${relation}`)
+}
+
 /** The same thing named in every language. */
 export interface NamedThing {
   /** Stable id: `country KE`, `language fr`, `month 0`. */

@@ -5,6 +5,7 @@
  */
 export * from './alphabets.js'
 export * from './calendar.js'
+export * from './corpus.js'
 export * from './countries.js'
 export * from './digits.js'
 export * from './facts.js'

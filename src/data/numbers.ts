@@ -61,9 +61,14 @@ export function numberWords(language: Language, value: number): string {
     )
   if (!Number.isInteger(value) || value < 0 || value > 999_999)
     throw new MyriadError('usage', `numberWords: ${value} is not an integer in 0..999999`)
-  const words = spell(rulesOf(language), language, '%spellout-numbering', value)
+  return spelled(`${language} ${value}`)
+}
+
+const spelled = once((key: `${Language} ${number}`): string => {
+  const [language, value] = key.split(' ')
+  const words = spell(rulesOf(language), language, '%spellout-numbering', Number(value))
     .replace(/[\u00ad\u200b]/g, '')
     .normalize('NFC')
   // CLDR writes two Arabic numerals with a hamza that standard orthography does not have, and eleven in the feminine.
   return language === 'ar' ? words.replaceAll('إثن', 'اثن').replaceAll('إحدى عشر', 'أحد عشر') : words
-}
+})

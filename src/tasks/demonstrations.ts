@@ -49,6 +49,12 @@ export function demonstration(seed: number, options: { language: string; task?: 
   return { task: id, language, messages: isSibling(id) ? sibling(id, language, random) : record(id, language, random) }
 }
 
+/**
+ * A reply as it is written in demonstrations: after a space, so that byte-pair encoding gives its first word the token which
+ * that word has within a text. Tasks trim replies; a policy so instructed copies what it read token by token.
+ */
+const spoken = (reply: string): string => ` ${reply}`
+
 function isSibling(id: string): id is SiblingId {
   return (siblingIds as readonly string[]).includes(id)
 }
@@ -61,7 +67,7 @@ function sibling(id: SiblingId, language: Language, random: Random): Message[] {
   const { prompt, reply } = siblingExample(id, language, random)
   return [
     { role: 'user', content: prompt },
-    { role: 'assistant', content: reply },
+    { role: 'assistant', content: spoken(reply) },
   ]
 }
 
@@ -82,7 +88,7 @@ function playThrough(task: Task, problem: Problem, random: Random, player: 'rand
   const messages = [...episode.messages]
   for (;;) {
     const reply = player === 'expert' && episode.expertReply ? episode.expertReply(random) : episode.randomReply(random)
-    messages.push({ role: 'assistant', content: reply })
+    messages.push({ role: 'assistant', content: spoken(reply) })
     const turn = episode.respond(reply)
     if (turn instanceof Promise)
       throw new MyriadError('task', `task "${task.id}" answers asynchronously: it cannot be demonstrated`)

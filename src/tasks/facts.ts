@@ -1,9 +1,8 @@
 import {
   answersTo,
-  continents,
   countries,
   countryByCode,
-  languageName,
+  knownAnswers,
   languages,
   relations,
   relationWords,
@@ -12,7 +11,6 @@ import {
   type Language,
   type Relation,
 } from '../data/index.js'
-import type { Random } from '../core/index.js'
 import { normalizeAnswer } from './answers.js'
 import { scale } from './define-task.js'
 import { singleTurn } from './single-turn.js'
@@ -43,15 +41,13 @@ export const facts = singleTurn<{ country: string; relation: Relation }>({
     const said = plain(reply)
     const right = answersTo(language as Language, found(country), relation).map(plain)
     const success = right.includes(said)
-    const known =
-      relation === 'capital'
-        ? said !== ''
-        : namesOf(language as Language, relation)
-            .map(plain)
-            .includes(said)
-    return { reward: Number(success), success, wellFormed: success || known }
+    return {
+      reward: Number(success),
+      success,
+      wellFormed: success || plainAnswers(language as Language, relation).has(said),
+    }
   },
-  guess: (random, { relation }, language) => anyOf(random, language as Language, relation),
+  guess: (random, { relation }, language) => random.pick(knownAnswers(language as Language, relation)),
   answer: ({ country, relation }, language) => answersTo(language as Language, found(country), relation)[0],
 })
 
@@ -64,23 +60,14 @@ function found(code: string): Country {
 /** Yoruba writes "Èdè" (language) before names of languages or leaves it away. */
 const plain = (name: string): string => normalizeAnswer(name).replace(/^[èe]dè /u, '')
 
-function namesOf(language: Language, relation: Relation): string[] {
-  const names = {
-    continent: () => continents.map((code) => territoryName(language, code)),
-    neighbour: () => countries().map(({ code }) => territoryName(language, code)),
-    language: () => countries().flatMap((country) => country.languages.map((code) => languageName(language, code))),
-    capital: () => countries().map((country) => country.capital || undefined),
-  }[relation]()
-  return names.filter((name) => name !== undefined)
-}
-
-function anyOf(random: Random, language: Language, relation: Relation): string {
-  return random.pick([...new Set(namesOf(language, relation))])
+/** Whatever answers the relation for some country, as it is compared. */
+function plainAnswers(language: Language, relation: Relation): Set<string> {
+  return new Set(knownAnswers(language, relation).map(plain))
 }
 
 function vocabulary(language: Language): readonly string[] {
   const names = relations
     .filter((relation) => relationWords[language][relation] !== undefined)
-    .flatMap((relation) => namesOf(language, relation))
+    .flatMap((relation) => knownAnswers(language, relation))
   return [...new Set(names)]
 }

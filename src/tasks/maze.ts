@@ -103,7 +103,7 @@ function towards(cell: number, goal: number): Direction[] {
 
 /** Steps from every cell to the goal; Infinity where there is no way. [16] */
 function distances(walls: readonly number[], goal: number): number[] {
-  const away = new Array<number>(size * size).fill(Infinity)
+  const away = Array.from({ length: size * size }, () => Infinity)
   away[goal] = 0
   const queue = [goal]
   for (const cell of queue)
