@@ -1,0 +1,113 @@
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { MyriadError, messageOf } from '../core/index.js'
+import type { Json } from '../core/index.js'
+import type { Policy } from '../policy/types.js'
+import { fileWork, readIfPresent, syncFolder, writeAtomically } from './files.js'
+import type { RunState } from './types.js'
+
+/** Checkpoints kept beside the final model: the last, and one before it should that one be damaged. */
+const KEPT = 2
+
+const stateSchema = z.object({
+  step: z.int().min(0),
+  curriculum: z.custom<Json>(),
+  totals: z.object({
+    wallSeconds: z.number(),
+    rolloutSeconds: z.number(),
+    updateSeconds: z.number(),
+    sampledTokens: z.number(),
+    trainedTokens: z.number(),
+    dropped: z.record(z.string(), z.number()),
+    skippedSteps: z.number(),
+    skippedInARow: z.number(),
+  }),
+})
+
+/**
+ * Writes checkpoints/step-N: the policy with its optimizer, and state.json. It is written aside, flushed to the disk and
+ * renamed, so that a folder of that name is always whole. Older ones but the last are removed.
+ *
+ * @returns its folder
+ */
+export async function saveCheckpoint(out: string, policy: Policy, state: RunState): Promise<string> {
+  const root = join(out, 'checkpoints')
+  const folder = join(root, nameOf(state.step))
+  const temporary = join(root, '.writing')
+  await fileWork(folder, async () => {
+    await rm(temporary, { recursive: true, force: true })
+    await mkdir(temporary, { recursive: true })
+    await policy.save(join(temporary, 'policy'), { optimizer: true })
+    await writeAtomically(join(temporary, 'state.json'), JSON.stringify(state))
+    await syncTree(temporary)
+    await rm(folder, { recursive: true, force: true })
+    await rename(temporary, folder)
+    await syncFolder(root)
+    const old = (await stepsIn(root)).slice(0, -KEPT)
+    for (const step of old) await rm(join(root, nameOf(step)), { recursive: true, force: true })
+  })
+  return folder
+}
+
+/**
+ * Loads the newest checkpoint of a run into the policy.
+ *
+ * @returns its state, or null when there is no checkpoint yet
+ * @throws MyriadError 'checkpoint' when it is damaged, saying what to do
+ */
+export async function loadCheckpoint(out: string, policy: Policy): Promise<RunState | null> {
+  const root = join(out, 'checkpoints')
+  const step = (await stepsIn(root)).at(-1)
+  if (step === undefined) return null
+  const folder = join(root, nameOf(step))
+  try {
+    const path = join(folder, 'state.json')
+    const text = await readIfPresent(path)
+    if (text === null) throw new MyriadError('checkpoint', `${path} is missing`)
+    const state = stateSchema.parse(JSON.parse(text))
+    await policy.load(join(folder, 'policy'))
+    return state
+  } catch (error) {
+    const advice = `Remove ${folder} to resume from the checkpoint before it.`
+    throw new MyriadError('checkpoint', `${folder} is damaged: ${messageOf(error)} ${advice}`, { cause: error })
+  }
+}
+
+/** Writes checkpoints/final: a model folder without optimizer state, to sample from, evaluate or train on. */
+export async function saveFinal(out: string, policy: Policy): Promise<string> {
+  const folder = join(out, 'checkpoints', 'final')
+  await fileWork(folder, async () => {
+    await mkdir(join(out, 'checkpoints'), { recursive: true })
+    await policy.save(folder)
+  })
+  return folder
+}
+
+function nameOf(step: number): string {
+  return `step-${String(step).padStart(6, '0')}`
+}
+
+/** Steps of the checkpoints in a folder, ascending. */
+async function stepsIn(root: string): Promise<number[]> {
+  if (!existsSync(root)) return []
+  const names = await readdir(root)
+  return names.flatMap((name) => (/^step-\d+$/.test(name) ? [Number(name.slice(5))] : [])).sort((a, b) => a - b)
+}
+
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await syncTree(path)
+    else {
+      const file = await open(path, 'r')
+      try {
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+    }
+  }
+  await syncFolder(folder)
+}

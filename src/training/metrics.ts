@@ -1,0 +1,124 @@
+import type { Lesson } from '../algorithms/grpo.js'
+import { hasVariance } from '../algorithms/advantages.js'
+import { sampledTokens } from '../algorithms/overlong.js'
+import type { Group, Trajectory } from '../algorithms/types.js'
+import { mean, meanOfKnown } from '../evaluation/statistics.js'
+import type { Tokenizer } from '../text/types.js'
+import type { UpdateSummary } from './learn.js'
+import { countDropped, type Rollout } from './rollout.js'
+import type { EpisodeRecord, StepMetrics, TaskStep } from './types.js'
+
+/** Groups that agree by the metrics line and the event: what a step did. */
+export function stepMetrics(parts: {
+  step: number
+  play: Rollout
+  lesson: Lesson
+  update: UpdateSummary
+  skipped: string | null
+  version: number
+  learningRate: number
+  time: StepMetrics['time']
+}): StepMetrics {
+  const { step, play, lesson, update, skipped, version, learningRate, time } = parts
+  const trajectories = play.groups.flatMap((group) => group.trajectories)
+  const ids = [...new Set(play.groups.map((group) => group.problem.task))].sort()
+  const tasks = ids.map((id) => [id, taskStep(play.groups.filter((group) => group.problem.task === id))] as const)
+  const lossMetrics = Object.entries(update.metrics).map(([name, value]) => [`loss/${name}`, value])
+  return {
+    step,
+    version,
+    learningRate,
+    loss: update.loss,
+    gradientNorm: update.gradientNorm,
+    reward: mean(trajectories.map(({ reward }) => reward)),
+    success: successOf(trajectories),
+    languageConsistency: languageOf(trajectories),
+    tasks: Object.fromEntries(tasks),
+    episodes: trajectories.length,
+    groups: play.groups.length,
+    zeroVarianceGroups: lesson.zeroVarianceGroups,
+    sampledTokens: play.sampledTokens,
+    trainedTokens: update.trainedTokens,
+    entropy: entropyOf(trajectories),
+    ...Object.fromEntries(lossMetrics),
+    dropped: countDropped(play.dropped),
+    skipped,
+    time,
+  }
+}
+
+function taskStep(groups: readonly Group[]): TaskStep {
+  const trajectories = groups.flatMap((group) => group.trajectories)
+  return {
+    groups: groups.length,
+    success: successOf(trajectories),
+    reward: mean(trajectories.map(({ reward }) => reward)),
+    languageConsistency: languageOf(trajectories),
+    zeroVariance: mean(groups.map((group) => (hasVariance(group) ? 0 : 1))),
+    malformed: mean(trajectories.map(({ outcome }) => (outcome.wellFormed ? 0 : 1))),
+    tokensPerEpisode: mean(trajectories.map(sampledTokens)),
+  }
+}
+
+function successOf(trajectories: readonly Trajectory[]): number {
+  return mean(trajectories.map(({ outcome }) => (outcome.success ? 1 : 0)))
+}
+
+function languageOf(trajectories: readonly Trajectory[]): number | null {
+  return meanOfKnown(trajectories.map(({ languageConsistent }) => languageConsistent))
+}
+
+function entropyOf(trajectories: readonly Trajectory[]): number | null {
+  let [sum, count] = [0, 0]
+  for (const { mask, logprobs } of trajectories) {
+    for (let t = 0; t < mask.length; t++) {
+      if (!mask[t]) continue
+      sum -= logprobs[t]
+      count++
+    }
+  }
+  return count === 0 ? null : sum / count
+}
+
+/**
+ * A few episodes of a step, for people to look at: the best and the worst of some groups, those with something to learn
+ * first. A step starts at another group than the one before, so that all tasks come up.
+ */
+export function episodeRecords(
+  step: number,
+  groups: readonly Group[],
+  lesson: Lesson,
+  tokenizer: Tokenizer,
+  groupCount: number,
+): EpisodeRecord[] {
+  const order = groups.map((_, i) => (i + step * groupCount) % groups.length)
+  const telling = order.filter((i) => groups[i].trajectories.length > 0)
+  const chosen = telling.toSorted((a, b) => Number(hasVariance(groups[b])) - Number(hasVariance(groups[a])))
+  return chosen.slice(0, groupCount).flatMap((i) => {
+    const ranked = groups[i].trajectories.map((_, j) => j)
+    ranked.sort((a, b) => groups[i].trajectories[b].reward - groups[i].trajectories[a].reward)
+    const picked = hasVariance(groups[i]) ? [ranked[0], ranked[ranked.length - 1]] : [ranked[0]]
+    return picked.map((j) => episodeRecord(step, groups[i].trajectories[j], lesson.advantages[i][j], tokenizer))
+  })
+}
+
+function episodeRecord(
+  step: number,
+  trajectory: Trajectory,
+  advantages: Float32Array,
+  tokenizer: Tokenizer,
+): EpisodeRecord {
+  const { problem, outcome, reward, rewardParts, languageConsistent, tokens, mask } = trajectory
+  return {
+    step,
+    task: problem.task,
+    language: problem.language,
+    reward,
+    success: outcome.success,
+    languageConsistent,
+    rewardParts,
+    tokens: tokens.map((token) => tokenizer.decode([token])),
+    mask: [...mask],
+    advantages: Array.from(advantages, (advantage) => Number(advantage.toFixed(4))),
+  }
+}

@@ -1,0 +1,51 @@
+import { grpo, type Algorithm } from '../algorithms/grpo.js'
+import { mixture } from '../curriculum/mixture.js'
+import type { Curriculum } from '../curriculum/types.js'
+import { openLocalPolicy } from '../policy/local/index.js'
+import type { Policy } from '../policy/types.js'
+import { taskById } from '../tasks/registry.js'
+import type { ChatFormat } from '../text/types.js'
+import type { TrainConfig } from './config.js'
+import type { Scorer } from './scoring.js'
+import { configuredScorer, configuredTasks, loadModules, type ConfiguredTask } from './setup.js'
+import type { TrainOptions } from './train.js'
+
+/** What a configuration and what was given in code amount to. */
+export interface Parts {
+  tasks: ConfiguredTask[]
+  score: Scorer
+  algorithm: Algorithm
+  curriculum: Curriculum
+  open: () => Promise<{ policy: Policy; chat: ChatFormat }>
+}
+
+/**
+ * Resolves every name in a configuration, before anything is written or any model is opened.
+ *
+ * @throws MyriadError 'usage' on an unknown task, language, reward or module
+ */
+export async function prepare(config: TrainConfig, options: TrainOptions): Promise<Parts> {
+  const { rewardFromConfig, isLanguageConsistent } = await import('../rewards/index.js')
+  const modules = await loadModules(config.modules)
+  const tasks = configuredTasks(config, [...(options.tasks ?? []), ...modules.tasks], taskById)
+  const rewards = [...(options.rewards ?? []), ...modules.rewards]
+  return {
+    tasks,
+    score: configuredScorer(config.rewards, rewards, rewardFromConfig, isLanguageConsistent),
+    algorithm: options.algorithm ?? grpo(config.algorithm),
+    curriculum: options.curriculum ?? configuredCurriculum(config, tasks),
+    open: () => (options.openPolicy ?? openConfigured)(config),
+  }
+}
+
+function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTask[]): Curriculum {
+  return mixture({
+    tasks: tasks.map(({ task, languages, difficulty, weight }) => ({ id: task.id, languages, difficulty, weight })),
+    groupsPerStep: config.groupsPerStep,
+    ...config.curriculum,
+  })
+}
+
+async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
+  return openLocalPolicy(config.model, { workers: config.workers })
+}

@@ -1,0 +1,102 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { MyriadError } from '../core/index.js'
+import { parseConfig, type TrainConfig } from './config.js'
+import { appendLines, cutLines, fileWork, readIfPresent, readLines, writeAtomically } from './files.js'
+import type { EpisodeRecord, EvaluationRecord, StepMetrics, Summary } from './types.js'
+
+/** The files of a run; docs/loop.md says what stands in each. */
+export interface RunFolder {
+  readonly path: string
+  appendStep(metrics: StepMetrics, episodes: readonly EpisodeRecord[]): Promise<void>
+  appendEvaluation(record: EvaluationRecord): Promise<void>
+  /** Evaluations so far, in order. */
+  evaluations(): Promise<EvaluationRecord[]>
+  /** Forgets what was written after a step, so that it can be done again. */
+  cutBack(step: number): Promise<void>
+  writeSummary(summary: Summary): Promise<void>
+  /** Null while the run has not ended. */
+  summary(): Promise<Summary | null>
+}
+
+/**
+ * Opens a run folder for a configuration: makes it, or with `resume` goes on with the run in it (or begins it, when it had
+ * not begun).
+ *
+ * @throws MyriadError 'usage' when it holds a run and `resume` was not asked for, or a run of another configuration
+ */
+export async function openRun(path: string, config: TrainConfig, resume: boolean): Promise<RunFolder> {
+  await fileWork(path, () => mkdir(path, { recursive: true }))
+  const text = await readIfPresent(join(path, 'config.json'))
+  if (text === null) {
+    await writeAtomically(join(path, 'config.json'), `${JSON.stringify(config, null, 2)}\n`)
+  } else if (!resume) {
+    throw new MyriadError(
+      'usage',
+      `${path} already holds a run. Resume it with --resume, or choose another --out folder.`,
+    )
+  } else {
+    refuseOther(path, await readRunConfig(path), config)
+  }
+  const file = (name: string): string => join(path, name)
+  return {
+    path,
+    appendStep: async (metrics, episodes) => {
+      await appendLines(file('episodes.jsonl'), episodes)
+      await appendLines(file('metrics.jsonl'), [metrics])
+    },
+    appendEvaluation: (record) => appendLines(file('evaluations.jsonl'), [record]),
+    evaluations: async () => (await readLines(file('evaluations.jsonl'))) as unknown as EvaluationRecord[],
+    cutBack: async (step) => {
+      const upTo = (record: Record<string, unknown>): boolean => Number(record.step) <= step
+      await cutLines(file('metrics.jsonl'), upTo)
+      await cutLines(file('episodes.jsonl'), upTo)
+      await cutLines(file('evaluations.jsonl'), (record) => upTo(record) && record.phase !== 'after')
+    },
+    writeSummary: (summary) => writeAtomically(file('summary.json'), `${JSON.stringify(summary, null, 2)}\n`),
+    summary: async () => {
+      const summary = await readIfPresent(file('summary.json'))
+      return summary === null ? null : (JSON.parse(summary) as Summary)
+    },
+  }
+}
+
+/**
+ * The configuration a run was begun with.
+ *
+ * @throws MyriadError 'usage' when the folder holds no run
+ */
+export async function readRunConfig(path: string): Promise<TrainConfig> {
+  const file = join(path, 'config.json')
+  const text = await readIfPresent(file)
+  if (text === null) {
+    throw new MyriadError('usage', `${path} holds no run to resume: there is no config.json in it`)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new MyriadError('checkpoint', `${file} is damaged: it is not JSON`, { cause: error })
+  }
+  return parseConfig(value, file)
+}
+
+/** Anything else than the same configuration would make the numbers of one run come from two. */
+function refuseOther(path: string, begun: TrainConfig, given: TrainConfig): void {
+  const differing = differences(begun, JSON.parse(JSON.stringify(given)), '')
+  if (differing.length === 0) return
+  throw new MyriadError(
+    'usage',
+    `${path} was begun with another configuration; these fields differ: ${differing.join(', ')}. ` +
+      'Resume it with the configuration it was begun with, or choose another --out folder.',
+  )
+}
+
+function differences(a: unknown, b: unknown, path: string): string[] {
+  if (isDeepStrictEqual(a, b)) return []
+  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+  if (!isObject(a) || !isObject(b)) return [path]
+  const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])]
+  return keys.flatMap((key) => differences(a[key], b[key], path === '' ? key : `${path}.${key}`))
+}

@@ -1,0 +1,124 @@
+import { pathToFileURL } from 'node:url'
+import { MyriadError, messageOf } from '../core/index.js'
+import type { EvaluationTask } from '../evaluation/types.js'
+import type { Reward, Transcript } from '../rewards/types.js'
+import type { Task } from '../tasks/types.js'
+import type { TrainConfig } from './config.js'
+import { createScorer, type Scorer } from './scoring.js'
+
+/** Tasks and rewards of a user's own, beside the built-in ones. */
+export interface Extensions {
+  tasks: readonly Task[]
+  rewards: readonly Reward[]
+}
+
+/**
+ * Imports modules of a configuration and collects the tasks and rewards they export, by any name, singly or in arrays.
+ *
+ * @throws MyriadError 'usage' when a module cannot be imported or exports neither
+ */
+export async function loadModules(paths: readonly string[]): Promise<Extensions> {
+  const tasks: Task[] = []
+  const rewards: Reward[] = []
+  for (const path of paths) {
+    let exported: Record<string, unknown>
+    try {
+      exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>
+    } catch (error) {
+      const hint = /\.[mc]?ts$/.test(path) ? ' Node runs JavaScript: build the module first, or write it as .mjs.' : ''
+      throw new MyriadError('usage', `modules: ${path} cannot be imported: ${messageOf(error)}.${hint}`, {
+        cause: error,
+      })
+    }
+    const values = Object.values(exported).flat()
+    const own = { tasks: values.filter(isTask), rewards: values.filter(isReward) }
+    if (own.tasks.length + own.rewards.length === 0) {
+      throw new MyriadError('usage', `modules: ${path} exports neither a task nor a reward`)
+    }
+    tasks.push(...own.tasks)
+    rewards.push(...own.rewards)
+  }
+  return { tasks, rewards }
+}
+
+function isTask(value: unknown): value is Task {
+  const task = value as Partial<Task> | null
+  return (
+    typeof value === 'object' &&
+    typeof task?.id === 'string' &&
+    typeof task.generate === 'function' &&
+    typeof task.play === 'function' &&
+    Array.isArray(task.languages)
+  )
+}
+
+function isReward(value: unknown): value is Reward {
+  const reward = value as Partial<Reward> | null
+  return typeof value === 'object' && typeof reward?.name === 'string' && typeof reward.score === 'function'
+}
+
+/** A configured task with what the configuration leaves to it filled in. */
+export interface ConfiguredTask extends EvaluationTask {
+  weight: number
+}
+
+/**
+ * The tasks a configuration names.
+ *
+ * @throws MyriadError 'usage' on an unknown task, one named twice, or a language it does not speak
+ */
+export function configuredTasks(
+  config: Pick<TrainConfig, 'tasks'>,
+  own: readonly Task[],
+  builtIn: (id: string) => Task,
+): ConfiguredTask[] {
+  const seen = new Set<string>()
+  return config.tasks.map(({ id, languages, difficulty, weight }, i) => {
+    if (seen.has(id)) throw new MyriadError('usage', `tasks[${i}].id: task "${id}" is named twice`)
+    seen.add(id)
+    const task = own.find((candidate) => candidate.id === id) ?? builtIn(id)
+    const unknown = languages?.find((language) => !task.languages.includes(language))
+    if (unknown !== undefined) {
+      const known = task.languages.join(', ')
+      throw new MyriadError('usage', `tasks[${i}].languages: task "${id}" has no "${unknown}"; it has ${known}`)
+    }
+    return { task, languages: languages ?? task.languages, difficulty, weight }
+  })
+}
+
+/**
+ * The scorer of a configuration: the weighted sum of its rewards.
+ *
+ * @param builtIn makes one reward of the built-in ones that a set of weights names
+ */
+export function configuredScorer(
+  weights: Readonly<Record<string, number>>,
+  own: readonly Reward[],
+  builtIn: (weights: Readonly<Record<string, number>>) => Reward,
+  judgeLanguage: (transcript: Transcript) => boolean | null,
+): Scorer {
+  const entries = Object.entries(weights)
+  const custom = entries.flatMap(([name, weight]) => {
+    const reward = own.find((candidate) => candidate.name === name)
+    return reward ? [{ reward, weight }] : []
+  })
+  const rest = entries.filter(([name]) => !custom.some(({ reward }) => reward.name === name))
+  const base = rest.length > 0 ? [{ reward: builtIn(Object.fromEntries(rest)), weight: 1 }] : []
+  return createScorer(sumOf([...base, ...custom]), judgeLanguage)
+}
+
+function sumOf(terms: readonly { reward: Reward; weight: number }[]): Reward {
+  return {
+    name: 'reward',
+    score: async (transcript) => {
+      const parts: Record<string, number> = {}
+      for (const { reward, weight } of terms) {
+        const value = await reward.score(transcript)
+        if (value === null) continue
+        if (typeof value === 'number') parts[reward.name] = weight * value
+        else for (const [name, part] of Object.entries(value)) parts[name] = weight * part
+      }
+      return parts
+    },
+  }
+}
