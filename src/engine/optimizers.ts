@@ -80,7 +80,11 @@ export function adamW(options: AdamWOptions = {}): Optimizer {
 export function sgd(options: { momentum?: number } = {}): Optimizer {
   const { momentum = 0 } = options
   return {
-    init: (parameters) => ({ steps: 0, moments: momentum === 0 ? {} : { velocity: zerosLike(parameters) } }),
+    init: (parameters) => {
+      const moments: OptimizerState['moments'] = {}
+      if (momentum !== 0) moments.velocity = zerosLike(parameters)
+      return { steps: 0, moments }
+    },
     step: (parameters, gradients, state, learningRate) => {
       state.steps++
       for (const [name, gradient] of Object.entries(gradients)) {

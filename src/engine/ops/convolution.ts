@@ -147,6 +147,19 @@ export function conv2d(
   return x.graph.apply(conv2dOperation, [padded(x, pair(padding)), weight], attributes)[0]
 }
 
+/**
+ * Transposed convolution, the derivative of conv2d: x [batch, inputs, ...], weight [inputs, outputs / groups, ...] give
+ * [batch, outputs, ...size].
+ */
+export function convTranspose2d(
+  x: Tensor,
+  weight: Tensor,
+  options: { size: Pair; stride?: number | Pair; dilation?: number | Pair; groups?: number },
+): Tensor {
+  const { size, stride = 1, dilation = 1, groups = 1 } = options
+  return spreadWindows(x, weight, { stride: pair(stride), dilation: pair(dilation), groups }, size)
+}
+
 type PoolAttributes = { window: Pair; stride: Pair }
 
 function poolAttributes({ window, stride }: PoolAttributes) {

@@ -44,7 +44,7 @@ export function operations(): ReadonlyMap<string, Operation> {
 export { add, div, log, maximum, minimum, mul, neg, pow, sub } from './arithmetic.js'
 export { additiveMask, causalMask, paddingMask, rotary, segmentMask } from './attention.js'
 export { constant, fill, length, range, zeros } from './constants.js'
-export { avgPool2d, conv2d, globalAvgPool2d, maxPool2d } from './convolution.js'
+export { avgPool2d, conv2d, convTranspose2d, globalAvgPool2d, maxPool2d } from './convolution.js'
 export { embedding, gather, gatherElements, scatterAdd, scatterRows, takeAlongAxis } from './indexing.js'
 export { concat, pad, slice, split } from './joining.js'
 export { equal, greater, greaterEqual, less, lessEqual, logicalAnd, logicalNot, logicalOr, where } from './logic.js'
