@@ -128,6 +128,10 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
       build: (t) => ops.gather(t.x, t.i, { axis: 2 }),
     },
   ],
+  'gather, int32 indices': {
+    inputs: { x: { shape: [5, 'width'] }, i: { ...indices(['n'], 5), dtype: 'int32' } },
+    build: (t) => ops.gather(t.x, t.i),
+  },
   gatherElements: {
     inputs: { x: { shape: ['batch', 5] }, i: indices(['batch', 'n'], 5) },
     build: (t) => ops.gatherElements(t.x, t.i, { axis: 1 }),
@@ -176,6 +180,10 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
   logSoftmax: [unary((a) => ops.logSoftmax(a)), unary((a) => ops.logSoftmax(a, { axis: 0 }))],
   selectedLogprobs: {
     inputs: { x: { shape: ['n', 6] }, i: indices(['n'], 6) },
+    build: (t) => ops.selectedLogprobs(t.x, t.i),
+  },
+  'selectedLogprobs, int32 targets': {
+    inputs: { x: { shape: ['n', 6] }, i: { ...indices(['n'], 6), dtype: 'int32' } },
     build: (t) => ops.selectedLogprobs(t.x, t.i),
   },
   rmsNorm: [

@@ -35,15 +35,17 @@ export function embedding(table: Tensor, ids: Tensor): Tensor {
 export const scatterRowsOperation = operation<Record<never, never>>({
   name: 'scatterRows',
   infer: ([base, indices, updates]) => {
-    requireType('scatterRows', 'indices', indices, 'int64')
+    requireType('scatterRows', 'indices', indices, 'int64', 'int32')
     const expected = [...indices.shape, ...base.shape.slice(1)]
     if (!sameShape(updates.shape, expected)) {
       throw shapeError('scatterRows', `${describe('updates', updates)}, but must be ${describeShape(expected)}`)
     }
     return [{ shape: base.shape, dtype: base.dtype }]
   },
-  lower: (context, { names: [base, indices, updates] }) => {
-    const [column] = context.emit('Unsqueeze', [indices, context.integers([-1])])
+  lower: (context, { names: [base, indices, updates], inputs }) => {
+    // ScatterND reads int64 only.
+    const wide = inputs[1].dtype === 'int64' ? indices : context.emit('Cast', [indices], { to: { int: 7 } })[0]
+    const [column] = context.emit('Unsqueeze', [wide, context.integers([-1])])
     return context.emit('ScatterND', [base, column, updates], { reduction: { text: 'add' } })
   },
   gradient: ({ inputs: [, indices], cotangent }) => [cotangent, undefined, gather(cotangent, indices, { axis: 0 })],

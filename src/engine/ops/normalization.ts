@@ -65,7 +65,7 @@ export function logSoftmax(x: Tensor, options: { axis?: number } = {}): Tensor {
 export const selectedLogprobsOperation = operation<Record<never, never>>({
   name: 'selectedLogprobs',
   infer: ([logits, targets]) => {
-    requireType('selectedLogprobs', 'targets', targets, 'int64')
+    requireType('selectedLogprobs', 'targets', targets, 'int64', 'int32')
     if (logits.shape.length !== 2 || !sameShape(targets.shape, logits.shape.slice(0, 1))) {
       throw shapeError(
         'selectedLogprobs',
@@ -89,7 +89,7 @@ export const selectedLogprobsOperation = operation<Record<never, never>>({
 })
 
 /**
- * The log-probability of one id per row: logits [n, vocabulary], targets int64 [n] give [n]. Its derivative at the
+ * The log-probability of one id per row: logits [n, vocabulary], targets int64 or int32 [n] give [n]. Its derivative at the
  * logits is (onehot - softmax) g, without a one-hot array.
  *
  * @example const loss = neg(mean(selectedLogprobs(logits, targets))) // cross-entropy
@@ -98,7 +98,7 @@ export function selectedLogprobs(logits: Tensor, targets: Tensor): Tensor {
   return logits.graph.apply(selectedLogprobsOperation, [logits, targets], {})[0]
 }
 
-/** Mean cross-entropy in nats: logits [n, vocabulary], targets int64 [n]. */
+/** Mean cross-entropy in nats: logits [n, vocabulary], targets int64 or int32 [n]. */
 export function crossEntropy(logits: Tensor, targets: Tensor): Tensor {
   return neg(mean(selectedLogprobs(logits, targets)))
 }
