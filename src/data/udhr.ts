@@ -34,6 +34,7 @@ function textOf(html: string): string {
     .replace(/[\u00ad\u200b]/g, '') // soft hyphens and zero-width spaces carry no content
     .replaceAll('\u2010', '-') // the package writes U+2010 where people type the ASCII hyphen
     .replace(/\s+/g, ' ')
+    .replace(/ (?=[।॥])/g, '')
     .trim()
     .normalize('NFC')
 }

@@ -30,7 +30,7 @@ export function demonstrationIds(): string[] {
 
 /**
  * A conversation for instruction tuning, out of the train split only. Where there is a right answer (facts, translate,
- * arithmetic, lookup, the siblings) it is given; games (guess, maze, nim) are played to the end by a random legal player.
+ * declaration, arithmetic, lookup, the siblings) it is given; games (guess, maze, nim) are played to the end by a random legal player.
  * Sort, reverse and larger are never shown.
  *
  * @param options.task one of `demonstrationIds()`; drawn uniformly when absent

@@ -1,5 +1,6 @@
-import { MyriadError, createRandom } from '../core/index.js'
+import { MyriadError, createRandom, deriveSeed } from '../core/index.js'
 import { arithmetic } from './arithmetic.js'
+import { declaration } from './declaration.js'
 import { facts } from './facts.js'
 import { guess } from './guess.js'
 import { larger } from './larger.js'
@@ -11,7 +12,19 @@ import { sort } from './sort.js'
 import { translate } from './translate.js'
 import type { Task } from './types.js'
 
-const builtIn: readonly Task[] = [sort, reverse, larger, guess, maze, nim, facts, lookup, translate, arithmetic]
+const builtIn: readonly Task[] = [
+  sort,
+  reverse,
+  larger,
+  guess,
+  maze,
+  nim,
+  facts,
+  lookup,
+  translate,
+  declaration,
+  arithmetic,
+]
 
 /** The built-in tasks. */
 export function listTasks(): readonly Task[] {
@@ -56,7 +69,7 @@ export function describeTasks(tasks: readonly Task[] = builtIn): TaskDescription
 
 function exampleOf(task: Task): { prompt: string; reply: string } {
   const episode = task.play(task.generate(1, { language: task.languages[0], difficulty: 0.5, split: 'train' }))
-  const random = createRandom(1)
+  const random = createRandom(deriveSeed('example', task.id))
   return {
     prompt: episode.messages.map((message) => message.content).join('\n'),
     reply: episode.expertReply?.(random) ?? episode.randomReply(random),

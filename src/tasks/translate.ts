@@ -1,5 +1,6 @@
 import { inLanguage, languages, namedThings, type Language, type NamedThing } from '../data/index.js'
-import { sameAnswer } from './answers.js'
+import { sentenceChrf } from '../rewards/chrf.js'
+import { normalizeAnswer, sameAnswer } from './answers.js'
 import { scale } from './define-task.js'
 import { singleTurn } from './single-turn.js'
 
@@ -29,9 +30,12 @@ export const translate = singleTurn<{ thing: string; from: string }>({
   prompt: ({ thing, from }, language) =>
     `${inLanguage[language as Language]} ${thingById(thing).names[from as Language]}`,
   score(reply, { thing }, language) {
-    const success = sameAnswer(reply, thingById(thing).names[language as Language])
+    const right = thingById(thing).names[language as Language]
+    const success = sameAnswer(reply, right)
     const wellFormed = success || namedThings().some(({ names }) => sameAnswer(reply, names[language as Language]))
-    return { reward: Number(success), success, wellFormed }
+    const chrf = sentenceChrf(normalizeAnswer(reply), [normalizeAnswer(right)])
+    // Half of chrF for a name that is nearly right: a slope towards the answer, never worth as much as it.
+    return { reward: success ? 1 : Math.min(chrf, 1) / 2, success, wellFormed, metrics: { chrf } }
   },
   guess: (random, { thing }, language) => random.pick(ofKind(thingById(thing).kind)).names[language as Language],
   answer: ({ thing }, language) => thingById(thing).names[language as Language],
