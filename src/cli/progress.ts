@@ -1,4 +1,4 @@
-import pc from 'picocolors'
+import type pc from 'picocolors'
 import { displayWidth, padEnd } from './terminal.js'
 
 type Colors = ReturnType<typeof pc.createColors>

@@ -7,7 +7,7 @@ import type { ChatFormat, Message } from '../text/types.js'
 import { resolveModel } from './models.js'
 import { integerOption } from './options.js'
 import type { Act } from './program.js'
-import type { Terminal } from './terminal.js'
+import { printable, type Terminal } from './terminal.js'
 
 interface SampleOptions {
   temperature: number
@@ -65,7 +65,7 @@ async function converse(lines: Interface, session: Session): Promise<{ messages:
         conversations.push(conversation)
       }
       const { text, note } = await conversation.say(line)
-      if (!terminal.json) terminal.print(terminal.colors.cyan(text))
+      if (!terminal.json) terminal.print(terminal.colors.cyan(printable(text)))
       if (note !== null) {
         terminal.note(`(${note})`)
         conversation = null

@@ -6,7 +6,7 @@ import type { Outcome, Problem, Split, Task } from '../tasks/types.js'
 import { suggestion } from './nearest.js'
 import { integerOption } from './options.js'
 import type { Act } from './program.js'
-import { columns, type Terminal } from './terminal.js'
+import { columns, printable, type Terminal } from './terminal.js'
 
 interface ShowOptions {
   language?: string
@@ -91,7 +91,7 @@ async function show(terminal: Terminal, id: string, options: ShowOptions): Promi
       const end = `${success ? green('success') : red('no success')}, reward ${Math.round(reward * 1000) / 1000}`
       terminal.print(`\n${dim(`${language}  difficulty ${Math.round(difficulty * 100) / 100}  ${play.problem.key}`)}`)
       for (const { role, content } of play.messages) {
-        terminal.print(`${role === 'assistant' ? cyan(role.padEnd(9)) : dim(role.padEnd(9))}  ${content}`)
+        terminal.print(`${role === 'assistant' ? cyan(role.padEnd(9)) : dim(role.padEnd(9))}  ${printable(content)}`)
       }
       terminal.print(dim(`${options.player} player: `) + end)
     }

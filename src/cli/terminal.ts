@@ -43,6 +43,15 @@ export function openTerminal(json: boolean): Terminal {
   }
 }
 
+/** Text of a model or a task, safe to print: control characters other than line breaks and tabs are shown as pictures. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, (control) => {
+    const code = control.charCodeAt(0)
+    if (code === 0x09 || code === 0x0a) return control
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\uFFFD'
+  })
+}
+
 /** Columns a text takes, counting East Asian wide characters and emoji twice and combining marks not at all. */
 export function displayWidth(text: string): number {
   let width = 0

@@ -1,0 +1,31 @@
+/** npm hands an interrupt on to its child, which has it from the terminal already: two at once are one. */
+const SAME_PRESS_MS = 300
+
+/**
+ * Ctrl-C: the first asks for an orderly end through `signal`, the second ends the process at once with exit code 130.
+ * SIGTERM counts alike.
+ *
+ * @param told called on each, to say what will happen
+ */
+export function onInterrupt(told: (time: 'first' | 'second') => void): { signal: AbortSignal; dispose: () => void } {
+  const controller = new AbortController()
+  let first = 0
+  const handle = (): void => {
+    const now = performance.now()
+    if (!controller.signal.aborted) {
+      first = now
+      told('first')
+      controller.abort()
+    } else if (now - first > SAME_PRESS_MS) {
+      told('second')
+      process.exit(130)
+    }
+  }
+  process.on('SIGINT', handle)
+  process.on('SIGTERM', handle)
+  const dispose = (): void => {
+    process.off('SIGINT', handle)
+    process.off('SIGTERM', handle)
+  }
+  return { signal: controller.signal, dispose }
+}
