@@ -46,7 +46,14 @@ const load = once((_: 'all'): readonly Country[] => {
     'cldr-core/supplemental/territoryInfo.json',
   ).supplemental.territoryInfo
   const members = world.filter((country) => country.unMember)
-  const codes = new Map(members.map((country) => [country.cca3, country.cca2]))
+  const byCode3 = new Map(members.map((country) => [country.cca3, country]))
+  // The package has a border on one side only where there is none on land (Sri Lanka and India): both must state it.
+  const neighboursOf = (country: WorldCountry): string[] =>
+    country.borders
+      .map((border) => byCode3.get(border))
+      .filter((other) => other !== undefined)
+      .filter((other) => other.borders.includes(country.cca3))
+      .map((other) => other.cca2)
   return members
     .flatMap((country): Country[] => {
       const territory = territories[country.cca2]
@@ -62,7 +69,7 @@ const load = once((_: 'all'): readonly Country[] => {
           population: Number(territory._population),
           continent,
           languages: official,
-          neighbours: country.borders.flatMap((border) => codes.get(border) ?? []),
+          neighbours: neighboursOf(country),
           capital: country.capital[0] ?? '',
         },
       ]
