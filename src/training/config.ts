@@ -92,8 +92,8 @@ export const configSchema = z.strictObject({
   /** JavaScript modules that export tasks or rewards of your own, by any name; paths like `model`. */
   modules: z.array(z.string().min(1)).default([]),
   tasks: z.array(taskSchema).min(1),
-  /** Weights by reward name. */
-  rewards: z.record(z.string(), z.number()).default({ task: 1 }),
+  /** By name, a weight, or a weight with options: { "task": 1, "length": { "weight": 0.1, "free": 80, "limit": 200 } }. */
+  rewards: z.record(z.string(), z.union([z.number(), z.looseObject({ weight: z.number() })])).default({ task: 1 }),
   algorithm: algorithmSchema.prefault({}),
   curriculum: curriculumSchema.prefault({}),
   steps: count,

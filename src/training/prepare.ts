@@ -6,8 +6,8 @@ import type { Policy } from '../policy/types.js'
 import { taskById } from '../tasks/registry.js'
 import type { ChatFormat } from '../text/types.js'
 import type { TrainConfig } from './config.js'
-import type { Scorer } from './scoring.js'
-import { configuredScorer, configuredTasks, loadModules, type ConfiguredTask } from './setup.js'
+import { configuredScorer, type Scorer } from './scoring.js'
+import { configuredTasks, loadModules, type ConfiguredTask } from './setup.js'
 import type { TrainOptions } from './train.js'
 
 /** What a configuration and what was given in code amount to. */
@@ -25,13 +25,12 @@ export interface Parts {
  * @throws MyriadError 'usage' on an unknown task, language, reward or module
  */
 export async function prepare(config: TrainConfig, options: TrainOptions): Promise<Parts> {
-  const { rewardFromConfig, isLanguageConsistent } = await import('../rewards/index.js')
   const modules = await loadModules(config.modules)
   const tasks = configuredTasks(config, [...(options.tasks ?? []), ...modules.tasks], taskById)
   const rewards = [...(options.rewards ?? []), ...modules.rewards]
   return {
     tasks,
-    score: configuredScorer(config.rewards, rewards, rewardFromConfig, isLanguageConsistent),
+    score: configuredScorer(config.rewards, rewards),
     algorithm: options.algorithm ?? grpo(config.algorithm),
     curriculum: options.curriculum ?? configuredCurriculum(config, tasks),
     open: () => (options.openPolicy ?? openConfigured)(config),

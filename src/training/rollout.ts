@@ -142,7 +142,9 @@ async function applyScore(task: Task, episode: PlayedEpisode, score: Scorer): Pr
     const { reward, parts, languageConsistent } = await score({ task, problem, messages, replies, outcome })
     return { ...rest, reward, rewardParts: parts, languageConsistent }
   } catch (error) {
-    const reason = error instanceof MyriadError && error.code === 'numeric' ? 'reward-not-finite' : 'reward-error'
+    // A reward that threw is the cause of the error; without one, what it answered was not a finite number.
+    const unfit = error instanceof MyriadError && error.code === 'reward' && error.cause === undefined
+    const reason = unfit ? 'reward-not-finite' : 'reward-error'
     throw new Drop(reason, `${where}: ${messageOf(error)}`, { cause: error })
   }
 }

@@ -1,4 +1,12 @@
-import { MyriadError } from '../core/index.js'
+import {
+  builtinRewards,
+  createLanguageJudge,
+  languageConsistency,
+  rewardFromConfig,
+  scoreTranscript,
+  type LanguageJudge,
+  type RewardConfig,
+} from '../rewards/index.js'
 import type { Reward, Transcript } from '../rewards/types.js'
 
 /** What a finished episode is worth. */
@@ -11,27 +19,28 @@ export interface Score {
 }
 
 /** Scores a finished episode; throwing drops the trajectory. */
-export type Scorer = (transcript: Transcript) => Score | Promise<Score>
+export type Scorer = (transcript: Transcript) => Promise<Score>
+
+/** A scorer from a reward and a judge of language. */
+export function createScorer(reward: Reward, judge: LanguageJudge = createLanguageJudge()): Scorer {
+  return async (transcript) => ({
+    ...(await scoreTranscript(reward, transcript)),
+    languageConsistent: await judge(transcript),
+  })
+}
 
 /**
- * A scorer from a reward and a judge of language. A reward of null ("does not apply") counts as 0 without parts.
+ * The scorer of a configuration: the weighted sum of the rewards it names, built-in ones and those of the user's own.
  *
- * @throws MyriadError 'numeric' (from the scorer) when the reward is NaN or infinite
+ * @throws MyriadError 'usage' on an unknown reward or a wrong weight or option
+ * @example configuredScorer({ task: 1, language: 0.2 })
  */
-export function createScorer(reward: Reward, judgeLanguage: (transcript: Transcript) => boolean | null): Scorer {
-  return async (transcript) => {
-    const value = await reward.score(transcript)
-    const parts: Record<string, number> =
-      value === null ? {} : typeof value === 'number' ? { [reward.name]: value } : { ...value }
-    const bad = Object.entries(parts).find(([, part]) => !Number.isFinite(part))
-    if (bad) {
-      const { task, language } = transcript.problem
-      throw new MyriadError(
-        'numeric',
-        `reward "${reward.name}": part "${bad[0]}" is ${bad[1]} on ${task} (${language})`,
-      )
-    }
-    const total = Object.values(parts).reduce((sum, part) => sum + part, 0)
-    return { reward: total, parts, languageConsistent: judgeLanguage(transcript) }
+export function configuredScorer(config: RewardConfig, own: readonly Reward[] = []): Scorer {
+  const judge = createLanguageJudge()
+  const registry = {
+    ...builtinRewards,
+    language: () => languageConsistency(judge),
+    ...Object.fromEntries(own.map((reward) => [reward.name, () => reward])),
   }
+  return createScorer(rewardFromConfig(config, registry), judge)
 }

@@ -1,10 +1,9 @@
 import { pathToFileURL } from 'node:url'
 import { MyriadError, messageOf } from '../core/index.js'
 import type { EvaluationTask } from '../evaluation/types.js'
-import type { Reward, Transcript } from '../rewards/types.js'
+import type { Reward } from '../rewards/types.js'
 import type { Task } from '../tasks/types.js'
 import type { TrainConfig } from './config.js'
-import { createScorer, type Scorer } from './scoring.js'
 
 /** Tasks and rewards of a user's own, beside the built-in ones. */
 export interface Extensions {
@@ -84,41 +83,4 @@ export function configuredTasks(
     }
     return { task, languages: languages ?? task.languages, difficulty, weight }
   })
-}
-
-/**
- * The scorer of a configuration: the weighted sum of its rewards.
- *
- * @param builtIn makes one reward of the built-in ones that a set of weights names
- */
-export function configuredScorer(
-  weights: Readonly<Record<string, number>>,
-  own: readonly Reward[],
-  builtIn: (weights: Readonly<Record<string, number>>) => Reward,
-  judgeLanguage: (transcript: Transcript) => boolean | null,
-): Scorer {
-  const entries = Object.entries(weights)
-  const custom = entries.flatMap(([name, weight]) => {
-    const reward = own.find((candidate) => candidate.name === name)
-    return reward ? [{ reward, weight }] : []
-  })
-  const rest = entries.filter(([name]) => !custom.some(({ reward }) => reward.name === name))
-  const base = rest.length > 0 ? [{ reward: builtIn(Object.fromEntries(rest)), weight: 1 }] : []
-  return createScorer(sumOf([...base, ...custom]), judgeLanguage)
-}
-
-function sumOf(terms: readonly { reward: Reward; weight: number }[]): Reward {
-  return {
-    name: 'reward',
-    score: async (transcript) => {
-      const parts: Record<string, number> = {}
-      for (const { reward, weight } of terms) {
-        const value = await reward.score(transcript)
-        if (value === null) continue
-        if (typeof value === 'number') parts[reward.name] = weight * value
-        else for (const [name, part] of Object.entries(value)) parts[name] = weight * part
-      }
-      return parts
-    },
-  }
 }
