@@ -28,6 +28,7 @@ export function sentenceChrf(hypothesis: string, references: readonly string[], 
 type Grams = readonly ReadonlyMap<string, number>[]
 
 // What Python's str.split() splits at. JavaScript's \s has U+FEFF besides, and lacks U+001C..1F and U+0085.
+// oxlint-disable-next-line no-control-regex
 const pythonSpace = /[\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u
 
 function nGrams(text: string, charOrder: number, wordOrder: number): Grams {

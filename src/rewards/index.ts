@@ -1,0 +1,13 @@
+/**
+ * How well it was done. A reward looks at a finished episode and answers a number, named parts, or null where it does not
+ * apply; rewards are plain values that compose by weight, and a configuration names them. Metrics (chrF, exact match,
+ * language consistency) are pure functions that tasks and evaluation use as well.
+ */
+export * from './answers.js'
+export * from './chrf.js'
+export * from './combine.js'
+export * from './language-consistency.js'
+export * from './language-evidence.js'
+export * from './outcome.js'
+export * from './registry.js'
+export * from './types.js'

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { MyriadError } from '../core/index.js'
+import { weighted, type Weighted } from './combine.js'
+import { languageConsistency } from './language-consistency.js'
+import { chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
+import type { Reward } from './types.js'
+
+/** Makes a reward from the options a configuration gives beside its weight. Throws a ZodError on wrong ones. */
+export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Reward
+
+/** Rewards by the names that configurations call them. */
+export type RewardRegistry = Readonly<Record<string, RewardFactory>>
+
+const none = z.strictObject({})
+const chrfSchema = z.strictObject({ charOrder: z.int().positive().optional(), beta: z.number().positive().optional() })
+const lengthSchema = z.strictObject({ free: z.number().nonnegative(), limit: z.number().positive() })
+
+function plain(make: () => Reward): RewardFactory {
+  return (options) => {
+    none.parse(options)
+    return make()
+  }
+}
+
+/** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
+export const builtinRewards: RewardRegistry = {
+  task: plain(taskReward),
+  exact: plain(() => exactAnswer()),
+  chrf: (options) => chrf(chrfSchema.parse(options)),
+  'chrf++': (options) => chrf({ ...chrfSchema.parse(options), wordOrder: 2 }),
+  language: plain(() => languageConsistency()),
+  format: plain(format),
+  length: (options) => lengthPenalty(lengthSchema.parse(options)),
+}
+
+/** A weight, or a weight with options: `{ task: 1, length: { weight: 0.1, free: 80, limit: 200 } }`. */
+export type RewardConfig = Readonly<Record<string, number | ({ weight: number } & Readonly<Record<string, unknown>>)>>
+
+/**
+ * The weighted reward that a configuration names.
+ *
+ * @throws MyriadError 'usage' for an unknown name (with the names there are), a wrong weight or a wrong option.
+ * @example rewardFromConfig({ task: 1, language: 0.2, format: 0.1 })
+ */
+export function rewardFromConfig(config: RewardConfig, registry: RewardRegistry = builtinRewards): Reward {
+  const parts: Record<string, Weighted> = {}
+  for (const [name, entry] of Object.entries(config)) {
+    if (!Object.hasOwn(registry, name))
+      throw new MyriadError(
+        'usage',
+        `rewards: there is no reward "${name}"; there are ${Object.keys(registry).join(', ')}`,
+      )
+    const { weight, ...options } = typeof entry === 'number' ? { weight: entry } : entry
+    if (typeof weight !== 'number' || !Number.isFinite(weight))
+      throw new MyriadError(
+        'usage',
+        `rewards.${name}: the weight must be a number, got ${JSON.stringify(weight ?? entry)}`,
+      )
+    parts[name] = [makeReward(name, registry[name], options), weight]
+  }
+  if (Object.keys(parts).length === 0) throw new MyriadError('usage', 'rewards: name at least one, e.g. { "task": 1 }')
+  return weighted(parts)
+}
+
+function makeReward(name: string, factory: RewardFactory, options: Readonly<Record<string, unknown>>): Reward {
+  try {
+    return factory(options)
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error
+    const issue = error.issues[0]
+    throw new MyriadError('usage', `rewards.${[name, ...issue.path].join('.')}: ${issue.message}`, { cause: error })
+  }
+}
