@@ -34,7 +34,7 @@ export function toNativeDigits(text: string, numberingSystem: string): string {
  *
  * @example
  * parseNumber('४२') // 42
- * parseNumber('−1٬234٫5') // null: two scripts
+ * parseNumber('1٢') // null: two scripts
  * parseNumber('1.234,5', { language: 'de' }) // 1234.5
  */
 export function parseNumber(text: string, options: { language?: string } = {}): number | null {
