@@ -83,3 +83,13 @@ export const TEST_CONFIG: TrainConfigInput = {
   warmupSteps: 2,
   evaluation: { problemsPerCell: 2, samples: 4, randomPlays: 4 },
 }
+
+/** A run that uses everything that must survive a kill: a reference, minibatches, evaluations on the way, sparse checkpoints. */
+export const RESUME_CONFIG: TrainConfigInput = {
+  ...TEST_CONFIG,
+  algorithm: { klCoefficient: 0.01, epochs: 2, minibatches: 2 },
+  curriculum: { tokenBalance: 1, adaptive: {} },
+  evaluation: { ...TEST_CONFIG.evaluation, every: 5 },
+  checkpointEvery: 2,
+  steps: 11,
+}
