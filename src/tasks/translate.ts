@@ -6,8 +6,8 @@ import { singleTurn } from './single-turn.js'
 
 /**
  * Names of countries, languages and months out of one language into another. Names that are spelled alike in both are not
- * asked. The key is the thing and the pair of languages: "Kenya from Russian into Hindi" may be withheld while the same
- * name out of Arabic is not.
+ * asked. The key is the name as it is spelled and the language it goes into, so that "Kenya" of English and of Swahili are one
+ * problem; out of Russian it may be withheld and out of Arabic not.
  */
 export const translate = singleTurn<{ thing: string; from: string }>({
   id: 'translate',
@@ -24,7 +24,7 @@ export const translate = singleTurn<{ thing: string; from: string }>({
       const thing = random.pick(ofKind(kind).slice(0, scale(difficulty, 10, 60)))
       const from = random.pick(languages)
       if (!sameAnswer(thing.names[from], thing.names[into]))
-        return { data: { thing: thing.id, from }, key: `${thing.id} ${from} ${into}` }
+        return { data: { thing: thing.id, from }, key: `${thing.names[from]} ${into}` }
     }
   },
   prompt: ({ thing, from }, language) =>
