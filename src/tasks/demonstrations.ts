@@ -18,6 +18,22 @@ const games: readonly string[] = ['guess', 'maze', 'nim']
 /** Tasks that are never demonstrated: siblings over the same data are. */
 const undemonstrated: readonly string[] = ['sort', 'reverse', 'larger']
 
+/** Languages that demonstrations are in. */
+export const demonstrationLanguages: readonly Language[] = languages
+
+/**
+ * How often a kind is drawn when none is asked for, 2 unless named: what has to be known wants more repetitions than rules
+ * of speech, and long conversations fewer.
+ */
+const shares: Readonly<Record<string, number>> = {
+  facts: 5,
+  translate: 5,
+  arithmetic: 4,
+  lookup: 4,
+  repeat: 3,
+  declaration: 1,
+}
+
 /** Ids that `demonstration` knows: tasks and siblings. */
 export function demonstrationIds(): string[] {
   return [
@@ -33,7 +49,7 @@ export function demonstrationIds(): string[] {
  * declaration, arithmetic, lookup, the siblings) it is given; games (guess, maze, nim) are played to the end by a random legal player.
  * Sort, reverse and larger are never shown.
  *
- * @param options.task one of `demonstrationIds()`; drawn uniformly when absent
+ * @param options.task one of `demonstrationIds()`; drawn when absent, by the shares above
  * @throws MyriadError 'usage' for an unknown id or language
  * @example demonstration(7, { language: 'sw', task: 'facts' }).messages
  */
@@ -43,7 +59,7 @@ export function demonstration(seed: number, options: { language: string; task?: 
     throw new MyriadError('usage', `demonstration: unknown language "${language}"; known: ${languages.join(', ')}`)
   const random = createRandom(deriveSeed('demonstration', seed, language, options.task ?? ''))
   const known = demonstrationIds().filter((id) => speaks(id, language))
-  const id = options.task ?? random.pick(known)
+  const id = options.task ?? random.pick(known.flatMap((name) => Array.from({ length: shares[name] ?? 2 }, () => name)))
   if (!known.includes(id))
     throw new MyriadError('usage', `demonstration: no "${id}" in ${language}; known: ${known.join(', ')}`)
   return { task: id, language, messages: isSibling(id) ? sibling(id, language, random) : record(id, language, random) }

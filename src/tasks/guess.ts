@@ -23,13 +23,13 @@ const most = 40
 export const guess = defineTask<{ low: number; high: number; secret: number }>({
   id: 'guess',
   description: 'guess a number in a stated interval, told higher or lower after each try',
-  difficulty: { easiest: '6 to 8 candidates', hardest: '13 to 15 candidates; 15 can be told apart in 4 turns' },
+  difficulty: { easiest: '6 to 8 candidates', hardest: '11 to 15 candidates; 15 can be told apart in 4 turns' },
   languages,
   maxTurns: 4,
   maxReplyTokens: 6,
   lexicon: Object.fromEntries(languages.map((language) => [language, null])),
   generate(random, { difficulty }) {
-    const count = random.integer(scale(difficulty, 6, 13), scale(difficulty, 8, 15))
+    const count = random.integer(scale(difficulty, 6, 11), scale(difficulty, 8, 15))
     const low = random.integer(1, most - count + 1)
     const high = low + count - 1
     return { data: { low, high, secret: random.integer(low, high) }, key: `${low} ${high}` }
