@@ -1,9 +1,7 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { evaluate, randomPlayer, type EvaluationTask } from '../evaluation/index.js'
-import { evaluationTable } from '../evaluation/table.js'
+import { evaluate, evaluationTable, randomPlayer, type EvaluationTask } from '../evaluation/index.js'
 import { openLocalPolicy } from '../policy/index.js'
-import { isLanguageConsistent, rewardFromConfig } from '../rewards/index.js'
 import { listTasks, taskById } from '../tasks/index.js'
 import {
   configuredScorer,
@@ -108,7 +106,7 @@ async function whatToPlay(
     .map((one) => ({ ...one, languages: one.languages.filter((language) => wanted(options.language, language)) }))
     .filter(({ languages }) => languages.length > 0)
   if (tasks.length === 0) throw new MyriadError('usage', 'none of these tasks speaks any of these languages.')
-  return { tasks, score: configuredScorer(config.rewards, modules.rewards, rewardFromConfig, isLanguageConsistent) }
+  return { tasks, score: configuredScorer(config.rewards, modules.rewards) }
 }
 
 type Plan = Pick<TrainConfig, 'tasks' | 'rewards' | 'modules'>

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { MyriadError } from '../core/index.js'
-import { suggestion } from './nearest.js'
+import { nearest } from './nearest.js'
 
 /** Throws a usage error, with the nearest neighbour's name, unless `path` is a folder. */
 export function requireFolder(path: string): void {
@@ -23,9 +23,6 @@ export function isFile(path: string): boolean {
 
 function nearbyName(path: string): string {
   const parent = dirname(path)
-  if (!isFolder(parent)) return ''
-  return suggestion(
-    path,
-    readdirSync(parent).map((name) => (parent === '.' && basename(path) === path ? name : join(parent, name))),
-  )
+  const near = isFolder(parent) ? nearest(basename(path), readdirSync(parent)) : null
+  return near === null ? '' : ` Did you mean "${join(parent, near)}"?`
 }

@@ -22,7 +22,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     exitCode = (await run(terminal)) ?? 0
   }
   try {
-    await buildProgram(act, terminal).parseAsync([...args], { from: 'user' })
+    await buildProgram(act, terminal).parseAsync(args.length === 0 ? ['--help'] : [...args], { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0 // --help and --version
@@ -47,7 +47,6 @@ function buildProgram(act: Act, terminal: Terminal): Command {
   for (const command of [trainCommand, evaluateCommand, sampleCommand, tasksCommand, reportCommand]) {
     program.addCommand(settle(command(act)))
   }
-  program.action(() => program.help())
   program.addHelpText(
     'after',
     `

@@ -17,18 +17,23 @@ interface ShowOptions {
   player: 'random' | 'expert'
 }
 
+const DEFAULTS: ShowOptions = { seed: 1, count: 1, split: 'train', player: 'expert' }
+
 /** `myriad tasks` lists what there is to do; `myriad tasks show ID` prints problems and how a player plays them. */
 export function tasksCommand(act: Act): Command {
   const command = new Command('tasks')
     .description('list the tasks; "tasks show ID" prints example problems and a play of each')
+    .argument('[id]', 'show this task, as "tasks show ID" does')
     .option('--json', 'print the list as one JSON document')
-    .action(() => act((terminal) => list(terminal)))
+    .action((id: string | undefined) =>
+      act((terminal) => (id === undefined ? list(terminal) : show(terminal, id, DEFAULTS))),
+    )
   command
     .command('show')
     .description('print example problems of a task and how a player plays them')
     .argument('<id>', 'task, as "myriad tasks" lists it')
     .option('-l, --language <tag>', 'language of the problems (BCP 47); all of the task’s unless given')
-    .option('--seed <n>', 'seed of the first problem', integerOption, 1)
+    .option('--seed <n>', 'seed of the first problem', integerOption, DEFAULTS.seed)
     .option('--difficulty <d>', 'from 0 to 1; a spread unless given', difficultyOption)
     .option('--count <n>', 'problems to print per language', integerOption, 1)
     .addOption(

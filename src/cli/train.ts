@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { MyriadError } from '../core/index.js'
-import { summaryTable } from '../evaluation/table.js'
+import { summaryTable } from '../evaluation/index.js'
 import { readRunConfig, train, type Summary, type TrainConfig } from '../training/index.js'
 import { configFrom, enableTypeScriptFor, freshRunFolder, latestRunFolder } from './configs.js'
 import { onInterrupt } from './interrupt.js'
