@@ -127,6 +127,17 @@ test('content cannot forge special tokens, nor lose the letters it used', () => 
   }
 })
 
+test("the template's end of turn is a stop token, though the tokenizer's files name another", () => {
+  const llama = makeTokenizer(['<|end_of_text|>', '<|eot_id|>'], { eos_token: '<|end_of_text|>' })
+  const chat = createChatFormat(
+    llama,
+    "{% for m in messages %}{{ m.role + ': ' + m.content + '<|eot_id|>' }}{% endfor %}",
+  )
+  assert.deepEqual(chat.tokenizer.stopTokens, [0, 1])
+  const next: Message[] = [{ role: 'user', content: 'hello' }]
+  assert.deepEqual(spell(llama, chat.continuation(next, { closed: true })), ['user: hello', '[<|eot_id|>]'])
+})
+
 test('a template that refuses a message says which', () => {
   const template =
     "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}{{ m.content }}{% endfor %}"

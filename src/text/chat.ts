@@ -34,7 +34,6 @@ export function createChatFormat(
     throw new MyriadError('checkpoint', `this tokenizer has no chat template; pass one, e.g. defaultChatTemplate`)
   const render = createRenderer(tokenizer, template, name, options.variables ?? {})
   const splitter = createSpecialSplitter(tokenizer.specialTokens)
-  const stops = new Set(tokenizer.stopTokens)
 
   const idsOf = (sections: readonly Section[]): number[] => {
     const ids: number[] = []
@@ -44,28 +43,29 @@ export function createChatFormat(
     }
     return ids
   }
-  const sectionsOf = (messages: readonly Message[], from: number | null): Section[] => {
+  const sectionsOf = (messages: readonly Message[], afterReply: boolean): Section[] => {
     const guard = splitter.guard(messages.map((message) => message.content))
-    const guarded = messages.map((message, i) => ({ role: message.role, content: guard.contents[i] }))
-    if (from === null) return splitter.split(render(guarded, true), guard)
-    return splitter.split(tailAfterReply(render(guarded, true)), guard)
+    const rendered = render(
+      messages.map((message, i) => ({ role: message.role, content: guard.contents[i] })),
+      true,
+    )
+    return splitter.split(afterReply ? tailAfterReply(rendered) : rendered, guard)
   }
 
-  /** What the template puts after an assistant's content when nothing else follows: the end of the turn. */
-  const closing = lazily(() => {
-    const sections = splitter.split(tailAfterReply(render(beforeReply, false)), splitter.guard([]))
-    const stop = sections.findIndex((section) => section.special !== null && stops.has(section.special.id))
-    return { sections, stop }
-  })
+  // What the template puts after an assistant's content when nothing else follows: the end of the turn. Its special token
+  // ends a reply even where the tokenizer's files name only the end of a document.
+  const closing = splitter.split(tailAfterReply(render(beforeReply, false)), splitter.guard([]))
+  const turnEnd = closing.find((section) => section.special !== null)?.special?.id
+  const stops = new Set(turnEnd === undefined ? tokenizer.stopTokens : [...tokenizer.stopTokens, turnEnd])
+  const stop = closing.findIndex((section) => section.special !== null && stops.has(section.special.id))
 
   return {
-    tokenizer,
-    prompt: (messages) => idsOf(sectionsOf(messages, null)),
+    tokenizer: { ...tokenizer, stopTokens: [...stops] },
+    prompt: (messages) => idsOf(sectionsOf(messages, false)),
     continuation: (messages, { closed }) => {
-      const sections = sectionsOf([...beforeReply, ...messages], beforeReply.length)
+      const sections = sectionsOf([...beforeReply, ...messages], true)
       if (!closed) return idsOf(sections)
       // The sampled stop token stands for everything up to the first stop token of the tail.
-      const stop = closing().stop
       return idsOf(stop < 0 ? sections : sections.slice(stop + 1))
     },
   }
@@ -82,11 +82,6 @@ function tailAfterReply(rendered: string): string {
   const start = rendered.indexOf(replyMark)
   if (start < 0) throw new MyriadError('runtime', 'the chat template leaves out what the assistant said')
   return rendered.slice(start + replyMark.length)
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => (made ??= { value: make() }).value
 }
 
 type Render = (messages: readonly Message[], generationPrompt: boolean) => string

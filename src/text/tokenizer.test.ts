@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -126,6 +126,14 @@ test('ids are those of the definition, and those of the Hugging Face library on 
     assert.deepEqual(ids, referenceEncode(text), JSON.stringify(text))
     assert.deepEqual(ids, library.encode(text).ids, JSON.stringify(text))
   }
+})
+
+test("ids are those of Hugging Face's own implementation", async () => {
+  // Made by tools/fixtures/tokenizer.py.
+  const file = await readFile(new URL('../../src/text/tokenizer.fixture.json', import.meta.url), 'utf8')
+  const fixture = JSON.parse(file) as { tokenizer: unknown; rows: { text: string; ids: number[] }[] }
+  const theirs = createTokenizer({ tokenizer: fixture.tokenizer })
+  for (const { text, ids } of fixture.rows) assert.deepEqual(theirs.encode(text), ids, JSON.stringify(text))
 })
 
 test('text that spells a special token is ordinary text', () => {
