@@ -17,7 +17,7 @@ export interface TableOptions {
 /**
  * Success of a run on withheld problems before and after, per task and per language, as aligned plain text: what a random
  * legal player scores, temperature 1 and greedy side by side, pass@k, and replies in the right language. Every figure is a
- * percentage; `*` marks a change beyond both 95 percent intervals.
+ * percentage; `*` marks a change where the 95 percent intervals do not overlap.
  *
  * @example console.log(summaryTable(summary, { colors: process.stdout.isTTY }))
  */
@@ -38,7 +38,8 @@ export function summaryTable(summary: SummaryLike, options: TableOptions = {}): 
       shift(sampledBefore?.languageConsistency, sampledAfter?.languageConsistency),
     ]
   }
-  return layOut(before, random, columns, line, options)
+  const note = 'Success on withheld problems in percent, before -> after; * the 95 percent intervals do not overlap.'
+  return `${layOut(before, random, columns, line, options)}\n\n${note}`
 }
 
 /**
@@ -61,7 +62,8 @@ export function evaluationTable(
       figure(sampled?.languageConsistency),
     ]
   }
-  return layOut(evaluation, evaluation.random, columnsOf(evaluation), line, options)
+  const note = 'Success on withheld problems in percent, with 95 percent intervals.'
+  return `${layOut(evaluation, evaluation.random, columnsOf(evaluation), line, options)}\n\n${note}`
 }
 
 type RowPicker = (aggregates: Aggregates, decoding: Decoding) => EvaluationRow | undefined

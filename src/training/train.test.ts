@@ -1,34 +1,195 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { openTestPolicy, TEST_CONFIG, TEST_TASKS } from './testing.js'
+import type { Loss } from '../policy/types.js'
+import type { Reward } from '../rewards/types.js'
+import type { Task } from '../tasks/types.js'
+import { grpo } from '../algorithms/grpo.js'
+import { climb, echo, openTestPolicy, TEST_CONFIG, TEST_TASKS } from './testing.js'
 import { train, type TrainOptions } from './train.js'
 import type { StepMetrics, TrainEvent } from './types.js'
 
 const root = mkdtempSync(join(tmpdir(), 'myriad-train-'))
 after(() => rmSync(root, { recursive: true, force: true }))
-const options = (out: string): TrainOptions => ({
-  out: join(root, out),
+const options = (name: string, more: TrainOptions = {}): TrainOptions => ({
+  out: join(root, name),
   tasks: TEST_TASKS,
   openPolicy: () => openTestPolicy(),
+  ...more,
 })
-const stepsOf = (out: string): StepMetrics[] =>
-  readFileSync(join(root, out, 'metrics.jsonl'), 'utf8')
+const stepsOf = (name: string): StepMetrics[] =>
+  readFileSync(join(root, name, 'metrics.jsonl'), 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as StepMetrics)
+const short = { ...TEST_CONFIG, steps: 3 }
 
 test('a run learns, and leaves its folder behind', async () => {
   const events: TrainEvent[] = []
-  const summary = await train({ ...TEST_CONFIG, steps: 60 }, { ...options('learns'), onEvent: (e) => events.push(e) })
+  const onEvent = (event: TrainEvent): void => void events.push(event)
+  const summary = await train({ ...TEST_CONFIG, steps: 60 }, options('learns', { onEvent }))
   const success = (rows: typeof summary.evaluation.before): number =>
     rows.find((row) => row.task === 'climb' && row.decoding === 'sampled')!.success
   assert.ok(success(summary.evaluation.before) < 0.2)
-  assert.ok(success(summary.evaluation.after!) > 0.8, String(success(summary.evaluation.after!)))
+  assert.ok(success(summary.evaluation.after!) > 0.8)
   const steps = stepsOf('learns')
-  assert.equal(steps.length, 60)
-  assert.ok(steps[59].tasks.echo.success > 0.8, JSON.stringify(steps[59]))
-  console.log(JSON.stringify(steps[59]), JSON.stringify(summary))
+  assert.deepEqual(
+    steps.map(({ step }) => step),
+    Array.from({ length: 60 }, (_, i) => i + 1),
+  )
+  assert.ok(steps[59].tasks.echo.success > steps[0].tasks.echo.success + 0.2)
+  assert.ok(steps[59].entropy! < steps[0].entropy! / 2)
+  const files = ['checkpoints', 'config.json', 'episodes.jsonl', 'evaluations.jsonl', 'metrics.jsonl']
+  assert.deepEqual(readdirSync(join(root, 'learns')).sort(), [...files, 'report.html', 'summary.json'])
+  assert.deepEqual(
+    JSON.parse(readFileSync(join(root, 'learns', 'summary.json'), 'utf8')),
+    JSON.parse(JSON.stringify(summary)),
+  )
+  assert.equal(events[0].type, 'start')
+  assert.equal(events.at(-1)?.type, 'done')
+  assert.ok(summary.throughput.sampledTokensPerSecond > 0 && summary.throughput.trainedTokensPerSecond > 0)
+})
+
+test('the same seed gives the same metrics, another seed others', async () => {
+  const traceOf = (name: string): unknown => stepsOf(name).map((metrics) => ({ ...metrics, time: null }))
+  await train(short, options('once'))
+  await train(short, options('again'))
+  await train({ ...short, seed: 2 }, options('other'))
+  assert.deepEqual(traceOf('once'), traceOf('again'))
+  assert.notDeepEqual(traceOf('once'), traceOf('other'))
+})
+
+const failing = (name: string, score: Reward['score']): Reward => ({ name, score })
+
+test('a reward that throws drops its trajectory, is counted, and the run goes on', async () => {
+  let calls = 0
+  const moody = failing('moody', ({ outcome }) => {
+    if (calls++ % 3 === 0) throw new Error('judge down')
+    return outcome.reward
+  })
+  const dropped: string[] = []
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'dropped') dropped.push(...event.episodes.map(({ message }) => message))
+  }
+  const config = { ...short, rewards: { moody: 1 } }
+  const summary = await train(config, options('moody', { rewards: [moody], onEvent }))
+  assert.ok(summary.finished)
+  assert.ok(summary.dropped['reward-error'] > 20, JSON.stringify(summary.dropped))
+  assert.equal(summary.skippedSteps, 0)
+  assert.match(dropped[0], /moody.*judge down/)
+  const [first] = stepsOf('moody')
+  assert.equal(first.episodes + first.dropped['reward-error'], 64)
+})
+
+test('a reward that is not a number skips the step; several in a row stop the run with an explanation', async () => {
+  const poison = failing('poison', ({ problem }) => (problem.split === 'train' ? NaN : 0))
+  const config = { ...TEST_CONFIG, rewards: { poison: 1 }, maxBadSteps: 3 }
+  await assert.rejects(train(config, options('poison', { rewards: [poison] })), {
+    code: 'numeric',
+    message: /step 3: 3 steps in a row.*poison.*NaN/,
+  })
+  assert.deepEqual(
+    stepsOf('poison').map(({ version, trainedTokens }) => [version, trainedTokens]),
+    [
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ],
+  )
+  assert.ok(existsSync(join(root, 'poison', 'checkpoints', 'step-000003')))
+})
+
+test('a gradient that is not finite skips the step, and the run goes on when it was one of few', async () => {
+  const { loss } = grpo()
+  let updates = 0
+  const spoilt: Loss = {
+    name: 'spoilt',
+    evaluate: (tokens) => {
+      const result = loss.evaluate(tokens)
+      if (++updates === 2) result.gradient[0] = Infinity
+      return result
+    },
+  }
+  const summary = await train({ ...TEST_CONFIG, steps: 4 }, options('spoilt', { algorithm: grpo({ loss: spoilt }) }))
+  assert.equal(summary.skippedSteps, 1)
+  const steps = stepsOf('spoilt')
+  assert.deepEqual(
+    steps.map(({ skipped }) => skipped !== null),
+    [false, true, false, false],
+  )
+  assert.match(steps[1].skipped!, /norm of the gradient Infinity/)
+  assert.deepEqual([steps[0].version, steps[1].version], [1, 1])
+  assert.ok(steps[3].version > 1)
+})
+
+test('a task that fails is counted, and the others are trained', async () => {
+  const broken: Task = {
+    ...climb,
+    id: 'broken',
+    generate: (seed, how) => {
+      if (seed % 2 === 0) throw new Error('no problem today')
+      return { ...climb.generate(seed, how), task: 'broken' }
+    },
+    play: () => ({
+      messages: [],
+      respond: () => {
+        throw new Error('no answer')
+      },
+      randomReply: () => 'a',
+    }),
+  }
+  const config = { ...short, tasks: [{ id: 'broken' }, { id: 'echo' }] }
+  const summary = await train(config, options('broken', { tasks: [broken, echo] }))
+  assert.ok(summary.dropped['task-error'] > 50)
+  assert.equal(stepsOf('broken')[2].tasks.echo.groups, 4)
+  assert.ok(stepsOf('broken')[2].version > 0)
+})
+
+test('a full disk says so, and what was written stays', { skip: !existsSync('/dev/full') }, async () => {
+  const out = join(root, 'full')
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'evaluation') symlinkSync('/dev/full', join(out, 'metrics.jsonl'))
+  }
+  const message = /disk is full.*metrics\.jsonl.*resume/i
+  await assert.rejects(train(short, options('full', { onEvent })), { code: 'io', message })
+  assert.ok(existsSync(join(out, 'evaluations.jsonl')))
+  rmSync(join(out, 'metrics.jsonl'))
+  assert.ok((await train(short, options('full', { resume: true }))).finished)
+})
+
+test('modules bring tasks and rewards; what they lack is said', async () => {
+  const path = join(root, 'own.mjs')
+  writeFileSync(
+    path,
+    `const outcome = { reward: 1, success: true, wellFormed: true }
+    export const own = { id: 'own', languages: ['en'], maxTurns: 1, maxReplyTokens: 2,
+      generate: (seed, how) => ({ task: 'own', ...how, key: String(seed), data: null }),
+      play: () => ({ messages: [{ role: 'user', content: 'a' }], randomReply: () => 'a',
+        respond: (reply) => ({ messages: [], done: true, outcome: { ...outcome, reward: reply.length } }) }) }
+    export const long = { name: 'long', score: ({ replies }) => replies[0].length }
+    `,
+  )
+  const config = { ...short, modules: [path], tasks: [{ id: 'own' }], rewards: { task: 1, long: 0.5 } }
+  await train(config, options('own'))
+  assert.ok(stepsOf('own')[0].reward > 0)
+  const without = train({ ...config, modules: [] }, options('without'))
+  await assert.rejects(without, { code: 'usage', message: /unknown task "own"/ })
+  await assert.rejects(train({ ...config, modules: ['none.mjs'] }, options('none')), {
+    code: 'usage',
+    message: /none\.mjs/,
+  })
+  assert.ok(!existsSync(join(root, 'without')), 'nothing is written before every name is known')
+})
+
+test('unknown languages, rewards and tasks named twice are refused by field', async () => {
+  const refuse = (config: object, message: RegExp): Promise<void> =>
+    assert.rejects(train({ ...short, ...config }, options('refused')), { code: 'usage', message })
+  await refuse(
+    { tasks: [{ id: 'echo', languages: ['tlh'] }] },
+    /tasks\[0\]\.languages: task "echo" has no "tlh"; it has en, sw/,
+  )
+  await refuse({ tasks: [{ id: 'echo' }, { id: 'echo' }] }, /tasks\[1\]\.id.*twice/)
+  await refuse({ rewards: { charm: 1 } }, /charm/)
 })

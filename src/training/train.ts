@@ -63,6 +63,10 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   const reference = parts.algorithm.needsReference ? await policy.snapshot() : null
   try {
     return await new Trainer({ config, options, parts, run, policy, chat, reference }).run()
+  } catch (error) {
+    if (!(error instanceof MyriadError && error.code === 'io')) throw error
+    const message = `${error.message}. What was written before is whole; make room and resume the run in ${run.path}.`
+    throw new MyriadError('io', message, { cause: error })
   } finally {
     await reference?.close()
     await policy.close()

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { clippedLoss } from '../algorithms/clipped.js'
+import { createTabularPolicy, createTestChat } from './testing.js'
+import type { Policy, TrainSequence } from './types.js'
+
+const chat = createTestChat('abcd?')
+const make = (): Policy => createTabularPolicy({ chat, contextLength: 12 })
+const prompt = chat.prompt([{ role: 'user', content: 'ab' }])
+
+function lesson(tokens: readonly number[], logprobs: readonly number[]): TrainSequence {
+  const all = [...prompt, ...tokens]
+  const fill = (value: number): Float32Array => Float32Array.from(all, (_, t) => (t < prompt.length ? 0 : value))
+  const old = Float32Array.from(all, (_, t) => logprobs[t - prompt.length] ?? 0)
+  return { tokens: all, mask: Uint8Array.from(fill(1)), logprobs: old, advantages: fill(1), weights: fill(0.1) }
+}
+
+test('what sampling reports is what scoring computes', async () => {
+  const policy = make()
+  const [completion] = await policy.sample([{ id: 'x', tokens: prompt, maxTokens: 5, seed: 3, temperature: 0.7 }])
+  const [scored] = await policy.score([[...prompt, ...completion.tokens]], { temperature: 0.7 })
+  completion.logprobs.forEach((logprob, i) => assert.ok(Math.abs(logprob - scored.logprobs[prompt.length + i]) < 1e-6))
+})
+
+test('an update raises the probability of what had an advantage; a snapshot stays; save and load give it back', async () => {
+  const policy = make()
+  const [{ tokens, logprobs }] = await policy.sample([{ id: 'x', tokens: prompt, maxTokens: 3, seed: 3 }])
+  const frozen = await policy.snapshot()
+  const options = { loss: clippedLoss(), learningRate: 0.1 }
+  const result = await policy.update([lesson(tokens, logprobs)], options)
+  assert.ok(result.applied && result.gradientNorm > 0)
+  assert.equal(policy.version, 1)
+  const total = async (of: Policy): Promise<number> =>
+    (await of.score([[...prompt, ...tokens]]))[0].logprobs.slice(prompt.length).reduce((a, b) => a + b, 0)
+  assert.ok((await total(policy)) > (await total(frozen)))
+  const folder = join(mkdtempSync(join(tmpdir(), 'myriad-table-')), 'saved')
+  await policy.save(folder, { optimizer: true })
+  const restored = make()
+  await restored.load(folder)
+  for (const one of [policy, restored]) await one.update([lesson(tokens, logprobs)], options)
+  assert.equal(await total(restored), await total(policy))
+  assert.equal(restored.version, 2)
+  rmSync(folder, { recursive: true })
+})
+
+test('limits, stops and filters of a request are kept', async () => {
+  const policy = make()
+  const reply = async (more: object): Promise<[string, number]> => {
+    const [one] = await policy.sample([{ id: 'x', tokens: prompt, maxTokens: 100, seed: 1, ...more }])
+    return [one.stopReason, one.tokens.length]
+  }
+  const a = chat.tokenizer.encode('a')[0]
+  assert.deepEqual(await reply({ allowedTokens: [a] }), ['context', 12 - prompt.length])
+  assert.deepEqual(await reply({ allowedTokens: [a], maxTokens: 2 }), ['length', 2])
+  assert.deepEqual(await reply({ allowedTokens: [a], stopStrings: ['aaa'] }), ['stop', 3])
+  assert.deepEqual(await reply({ allowedTokens: [a], stopTokens: [a] }), ['stop', 1])
+  assert.deepEqual(await reply({ allowedTokens: [a, 1], topK: 1, temperature: 0 }), ['stop', 1])
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { applyOverrides, readConfigFile } from './config-file.js'
+import { parseConfig } from './config.js'
+import { learningRateAt } from './schedule.js'
+
+const base = { model: 'm', tasks: [{ id: 'sort' }], steps: 10 }
+
+test('defaults are filled in', () => {
+  const config = parseConfig(base)
+  assert.equal(config.samplesPerProblem, 8)
+  assert.deepEqual(config.tasks[0], { id: 'sort', difficulty: [0, 1], weight: 1 })
+  assert.deepEqual(config.rewards, { task: 1 })
+  assert.equal(config.algorithm.normalization, 'mean-std')
+  assert.deepEqual(parseConfig(config), config)
+})
+
+test('every wrong field is named, with what was expected and what was given', () => {
+  const refuse = (change: object, message: RegExp): void =>
+    assert.throws(() => parseConfig({ ...base, ...change }, 'my.json'), { code: 'usage', message })
+  refuse({ steps: 'ten' }, /my\.json.*\n  steps: expected number; got "ten"/)
+  refuse({ steps: undefined }, /steps: expected number; it is missing/)
+  refuse({ tasks: [{ id: 'sort', difficulty: [0, 2] }] }, /tasks\[0\]\.difficulty\[1\]: .*1; got 2/)
+  refuse({ tasks: [{ id: 'sort', difficulty: [0.8, 0.2] }] }, /lower end.*got \[0\.8,0\.2\]/)
+  refuse({ tasks: [] }, /tasks: .*; got \[\]/)
+  refuse({ stepz: 3 }, /unknown field "stepz"/)
+  refuse({ algorithm: { clipHi: 3 } }, /algorithm: unknown field "clipHi"/)
+  refuse({ algorithm: { normalization: 'std' } }, /algorithm\.normalization: .*"mean-std".*got "std"/)
+  refuse({ algorithm: { overlong: 'drop' } }, /algorithm\.overlong: .*got "drop"/)
+  refuse({ name: '../x' }, /name: .*got "\.\.\/x"/)
+  refuse({ steps: 0, seed: 1.5 }, /steps: [^\n]*\n  seed: |seed: [^\n]*\n  steps: /)
+  assert.throws(() => parseConfig(null), { code: 'usage', message: /configuration/ })
+})
+
+test('overrides: JSON where it is JSON, text otherwise; lists by number; missing objects are made', () => {
+  const overrides = [
+    'steps=3',
+    'algorithm.clipHigh=0.28',
+    'tasks.0.languages=["sw"]',
+    'name=a=b',
+    'evaluation={"every":2}',
+  ]
+  assert.deepEqual(applyOverrides(base, overrides), {
+    ...base,
+    steps: 3,
+    algorithm: { clipHigh: 0.28 },
+    tasks: [{ id: 'sort', languages: ['sw'] }],
+    name: 'a=b',
+    evaluation: { every: 2 },
+  })
+  assert.deepEqual(base.tasks, [{ id: 'sort' }], 'the configuration given is not changed')
+  for (const wrong of ['steps', '=3', 'a..b=1', 'model.x=1', '__proto__.x=1']) {
+    assert.throws(() => applyOverrides(base, [wrong]), { code: 'usage' }, wrong)
+  }
+})
+
+test('paths in a file are relative to the file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'myriad-config-'))
+  const path = join(folder, 'c.json')
+  writeFileSync(path, JSON.stringify({ ...base, modules: ['./own.mjs'] }))
+  const config = await readConfigFile(path)
+  assert.equal(config.model, join(folder, 'm'))
+  assert.deepEqual(config.modules, [join(folder, 'own.mjs')])
+  writeFileSync(path, '{')
+  await assert.rejects(readConfigFile(path), { code: 'usage', message: /c\.json is not JSON/ })
+  writeFileSync(path, '[]')
+  await assert.rejects(readConfigFile(path), { code: 'usage', message: /expected a JSON object/ })
+  await assert.rejects(readConfigFile(join(folder, 'none.json')), { code: 'usage', message: /none\.json/ })
+})
+
+test('learning rates, worked out by hand', () => {
+  const config = { learningRate: 1, warmupSteps: 3, finalLearningRate: 0.1, steps: 14 } as const
+  const at = (schedule: 'constant' | 'linear' | 'cosine', steps: number[]): number[] =>
+    steps.map((step) => Number(learningRateAt({ ...config, schedule }, step).toFixed(9)))
+  assert.deepEqual(at('constant', [1, 2, 3, 4, 14]), [0.25, 0.5, 0.75, 1, 1])
+  assert.deepEqual(at('linear', [4, 9, 14]), [1, 0.55, 0.1])
+  assert.deepEqual(at('cosine', [4, 9, 14]), [1, 0.55, 0.1])
+  assert.deepEqual(at('cosine', [6]), [Number((0.1 + (0.9 * (1 + Math.cos(Math.PI * 0.2))) / 2).toFixed(9))])
+})
