@@ -1,6 +1,8 @@
 /** One ONNX Runtime session on the calling thread, with bound values. */
 import { createRequire } from 'node:module'
+import { arch, platform } from 'node:os'
 import type { InferenceSession, Tensor as OnnxValue } from 'onnxruntime-common'
+import type * as onnxruntime from 'onnxruntime-node'
 import { MyriadError, messageOf } from '../core/index.js'
 import { canonical } from './dimensions.js'
 import { outputName } from './lower.js'
@@ -31,7 +33,7 @@ export interface Session {
   close(): Promise<void>
 }
 
-type Runtime = typeof import('onnxruntime-node')
+type Runtime = typeof onnxruntime
 
 const onnxTypes = { float32: 'float32', int64: 'int64', int32: 'int32', bool: 'bool' } as const
 
@@ -105,7 +107,6 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
     },
   }
   try {
-    const { name } = await import('node:os').then((os) => ({ name: `${os.platform()}/${os.arch()}` }))
     const available = runtime
       .listSupportedBackends()
       .filter((backend) => backend.bundled)
@@ -114,7 +115,7 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
       const unbundled = runtime.listSupportedBackends().some((backend) => backend.name === device)
       const advice = unbundled
         ? `its libraries are not installed (node node_modules/onnxruntime-node/script/install.js fetches them)`
-        : `ONNX Runtime has it on no ${name} build`
+        : `ONNX Runtime's package for ${platform()} ${arch()} is built without it`
       throw new MyriadError(
         'device',
         `device '${device}' cannot be used: ${advice}; available: ${available.join(', ')}`,

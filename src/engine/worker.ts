@@ -8,15 +8,24 @@ function failureOf(error: unknown): Failure {
   return { code: error instanceof MyriadError ? error.code : 'runtime', message: messageOf(error) }
 }
 
-async function answer(session: Session, request: Request): Promise<Response> {
-  const { id } = request
-  try {
-    if (request.kind === 'run') return { id, values: await session.run(request.feeds) }
-    if (request.kind === 'bind') session.bind(request.values)
-    else await session.close()
-    return { id }
-  } catch (error) {
-    return { id, failure: failureOf(error) }
+/** Answers one request after the other. A failed binding fails every run until one succeeds. */
+function responder(session: Session): (request: Request) => Promise<Response> {
+  let bindFailure: Failure | undefined
+  return async (request) => {
+    const { id } = request
+    try {
+      if (request.kind === 'close') await session.close()
+      if (request.kind === 'bind') {
+        bindFailure = undefined
+        session.bind(request.values)
+      }
+      if (request.kind !== 'run') return { id }
+      return bindFailure ? { id, failure: bindFailure } : { id, values: await session.run(request.feeds) }
+    } catch (error) {
+      const failure = failureOf(error)
+      if (request.kind === 'bind') bindFailure = failure
+      return { id, failure }
+    }
   }
 }
 
@@ -32,10 +41,11 @@ async function serve(port: MessagePort, spec: SessionSpec): Promise<void> {
     port.postMessage({ id: 0, failure: failureOf(error) } satisfies Response)
     return
   }
+  const answer = responder(session)
   let queue: Promise<void> = Promise.resolve()
   port.on('message', (request: Request) => {
     queue = queue.then(async () => {
-      const response = await answer(session, request)
+      const response = await answer(request)
       port.postMessage(response, buffersOf(response))
     })
   })

@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Element-wise arithmetic with NumPy broadcasting. */
 import { broadcastShapes, sameShape } from '../dimensions.js'
 import { describe, operation, shapeError, type GradientCall, type Operation } from '../operation.js'

@@ -45,7 +45,10 @@ export function constant(
 ): Tensor {
   let data: TypedArray
   if (typeof value === 'number') {
-    data = typedArray(new Array<number>(sizeOf(shape ?? [])).fill(value), dtype ?? 'float32')
+    data = typedArray(
+      Array.from({ length: sizeOf(shape ?? []) }, () => value),
+      dtype ?? 'float32',
+    )
   } else if (ArrayBuffer.isView(value)) {
     data = value as TypedArray
     if (dtype && dtype !== dataTypeOf(data)) {

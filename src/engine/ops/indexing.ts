@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Reading and adding at indices. Indices are int64 and must lie inside; negative ones count from the end. */
 import { describeShape, sameShape } from '../dimensions.js'
 import { describe, operation, requireType, resolveAxis, shapeError } from '../operation.js'

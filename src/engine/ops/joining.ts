@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Concatenation and its opposites: split, slice, pad. */
 import { addDimensions, canonical, negateDimension, sameShape } from '../dimensions.js'
 import { describe, operation, resolveAxis, shapeError } from '../operation.js'

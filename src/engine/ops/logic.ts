@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Comparisons, logic and selection. */
 import { broadcastShapes } from '../dimensions.js'
 import { describe, operation, requireType, shapeError, type Operation } from '../operation.js'

@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Reductions, running sums and the largest elements. */
 import { multiplyDimensions } from '../dimensions.js'
 import { describe, operation, requireType, resolveAxis, shapeError, type Operation } from '../operation.js'

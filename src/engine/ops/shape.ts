@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Operations that move elements and change none. */
 import { broadcastShapes, canonical, describeShape, divideDimension, productOf, sameShape } from '../dimensions.js'
 import { describe, operation, resolveAxis, shapeError } from '../operation.js'

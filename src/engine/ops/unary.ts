@@ -1,3 +1,4 @@
+/* oxlint-disable import/no-cycle -- derivatives are written with the operations, so the files need each other; only when called, never when loaded */
 /** Element-wise functions of one tensor. */
 import { operation, requireType, type Operation } from '../operation.js'
 import type { OnnxAttribute } from '../onnx.js'
