@@ -3,12 +3,19 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { clippedLoss } from '../algorithms/clipped.js'
 import { createTabularPolicy, createTestChat } from './testing.js'
-import type { Policy, TrainSequence } from './types.js'
+import type { Loss, Policy, TrainSequence } from './types.js'
 
 const chat = createTestChat('abcd?')
 const make = (): Policy => createTabularPolicy({ chat, contextLength: 12 })
+const likelihood: Loss = {
+  name: 'likelihood',
+  evaluate: ({ logprobs, weights }) => ({
+    value: -logprobs.reduce((sum, logprob, t) => sum + weights[t] * logprob, 0),
+    gradient: weights.map((weight) => -weight),
+    metrics: {},
+  }),
+}
 const prompt = chat.prompt([{ role: 'user', content: 'ab' }])
 
 function lesson(tokens: readonly number[], logprobs: readonly number[]): TrainSequence {
@@ -25,11 +32,11 @@ test('what sampling reports is what scoring computes', async () => {
   completion.logprobs.forEach((logprob, i) => assert.ok(Math.abs(logprob - scored.logprobs[prompt.length + i]) < 1e-6))
 })
 
-test('an update raises the probability of what had an advantage; a snapshot stays; save and load give it back', async () => {
+test('an update raises the probability of what it is taught; a snapshot stays; save and load give it back', async () => {
   const policy = make()
   const [{ tokens, logprobs }] = await policy.sample([{ id: 'x', tokens: prompt, maxTokens: 3, seed: 3 }])
   const frozen = await policy.snapshot()
-  const options = { loss: clippedLoss(), learningRate: 0.1 }
+  const options = { loss: likelihood, learningRate: 0.1 }
   const result = await policy.update([lesson(tokens, logprobs)], options)
   assert.ok(result.applied && result.gradientNorm > 0)
   assert.equal(policy.version, 1)
