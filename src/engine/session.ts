@@ -107,35 +107,22 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
     },
   }
   try {
-    const available = runtime
-      .listSupportedBackends()
-      .filter((backend) => backend.bundled)
-      .map((backend) => backend.name)
-    if (device !== 'cpu' && !available.includes(device)) {
-      const unbundled = runtime.listSupportedBackends().some((backend) => backend.name === device)
-      const advice = unbundled
-        ? `its libraries are not installed (node node_modules/onnxruntime-node/script/install.js fetches them)`
-        : `ONNX Runtime's package for ${platform()} ${arch()} is built without it`
-      throw new MyriadError(
-        'device',
-        `device '${device}' cannot be used: ${advice}; available: ${available.join(', ')}`,
-      )
+    if (!runtime.listSupportedBackends().some(({ name }) => name === device)) {
+      throw new Error(`ONNX Runtime's package for ${platform()} ${arch()} is built without it`)
     }
     return (await runtime.InferenceSession.create(onnx, options)) as unknown as InferenceSession
   } catch (error) {
-    if (error instanceof MyriadError) throw error
+    const reason = messageOf(error).replace(/\s+/g, ' ').trim()
     if (device === 'cpu') {
-      throw new MyriadError('runtime', `compile: ONNX Runtime refused the program: ${messageOf(error)}`, {
-        cause: error,
-      })
+      throw new MyriadError('runtime', `compile: ONNX Runtime refused the program: ${reason}`, { cause: error })
     }
-    throw new MyriadError(
-      'device',
-      `device '${device}' cannot be used on this machine: ${messageOf(error)}; try 'cpu'`,
-      {
-        cause: error,
-      },
-    )
+    const advice =
+      device === 'cuda'
+        ? `its libraries are installed by: node node_modules/onnxruntime-node/script/install.js; or use 'cpu'`
+        : `use 'cpu'`
+    throw new MyriadError('device', `device '${device}' cannot be used on this machine: ${advice} (${reason})`, {
+      cause: error,
+    })
   }
 }
 
