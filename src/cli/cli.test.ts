@@ -191,7 +191,7 @@ test('Ctrl-C finishes the step, saves, says how to go on; the run goes on from t
   const [status] = (await once(child, 'close')) as [number]
   assert.equal(status, 130, stderr)
   assert.match(stderr, /Finishing the step and saving/)
-  assert.match(stderr, new RegExp(`myriad train --resume ${out}`))
+  assert.match(stderr, new RegExp(`train --resume ${out}`))
   const { steps, finished } = JSON.parse(stdout) as { steps: number; finished: boolean }
   assert.equal(finished, false)
   assert.ok(steps > 0 && existsSync(join(out, 'checkpoints')))

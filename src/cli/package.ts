@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder that holds this package's package.json: where shipped models and papers are. */
@@ -11,4 +11,10 @@ export function packageFolder(): string {
 export function packageVersion(): string {
   const text = readFileSync(`${packageFolder()}/package.json`, 'utf8')
   return (JSON.parse(text) as { version: string }).version
+}
+
+/** How this command was called, for hints that can be copied: `myriad`, or `node dist/cli/main.js` in a clone. */
+export function commandName(): string {
+  const called = process.argv[1] ?? ''
+  return basename(called) === 'main.js' ? `node ${relative(process.cwd(), called) || called}` : 'myriad'
 }

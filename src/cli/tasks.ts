@@ -5,6 +5,7 @@ import type { Message } from '../text/types.js'
 import type { Outcome, Problem, Split, Task } from '../tasks/types.js'
 import { suggestion } from './nearest.js'
 import { integerOption } from './options.js'
+import { commandName } from './package.js'
 import type { Act } from './program.js'
 import { columns, printable, type Terminal } from './terminal.js'
 
@@ -53,7 +54,9 @@ async function list(terminal: Terminal): Promise<void> {
   const lines = columns([head, ...rows]).split('\n')
   terminal.print([dim(lines[0]), ...lines.slice(1).map((line) => line.replace(/^\S+/, (id) => bold(id)))].join('\n'))
   terminal.print(
-    dim(`\n"myriad tasks show ${tasks[0].id}" prints problems; turns are the most replies an episode may have.`),
+    dim(
+      `\n"${commandName()} tasks show ${tasks[0].id}" prints problems; turns are the most replies an episode may have.`,
+    ),
   )
   terminal.result(
     tasks.map(({ id, description, difficulty, languages, maxTurns, maxReplyTokens }) => ({

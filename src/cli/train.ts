@@ -6,6 +6,7 @@ import { readRunConfig, train, type Summary, type TrainConfig } from '../trainin
 import { configFrom, enableTypeScriptFor, freshRunFolder, latestRunFolder } from './configs.js'
 import { onInterrupt } from './interrupt.js'
 import { collect, integerOption } from './options.js'
+import { commandName } from './package.js'
 import { requireFolder } from './paths.js'
 import type { Act } from './program.js'
 import type { Terminal } from './terminal.js'
@@ -44,7 +45,7 @@ export function trainCommand(act: Act): Command {
 async function run(terminal: Terminal, name: string | undefined, options: TrainOptions): Promise<number> {
   const { config, out } = await plan(name, options)
   const view = new TrainView(terminal)
-  const resumeHint = `To go on with it: myriad train --resume ${out}`
+  const resumeHint = `To go on with it: ${commandName()} train --resume ${out}`
   const interrupt = onInterrupt((time) => {
     if (time === 'first') return view.say('Finishing the step and saving. Ctrl-C once more stops at once.')
     view.clear()
@@ -69,7 +70,7 @@ async function run(terminal: Terminal, name: string | undefined, options: TrainO
 function finish(terminal: Terminal, summary: Summary, out: string): void {
   const report = join(out, 'report.html')
   terminal.print(`\n${summaryTable(summary, { colors: terminal.colors.isColorSupported })}`)
-  terminal.print(`\nReport   ${report}\nTalk     myriad sample ${out}`)
+  terminal.print(`\nReport   ${report}\nTalk     ${commandName()} sample ${out}`)
   terminal.result({ ...summary, report })
 }
 
