@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { deriveSeed } from '../core/index.js'
 import { alphabets, isLanguage, languages } from '../data/index.js'
-import { demonstration, demonstrationIds, listTasks, taskById } from './index.js'
+import { demonstration, demonstrationIds, listTasks, taskById, vocabularyTexts } from './index.js'
 
 const each = (count: number) =>
   languages.flatMap((language) => Array.from({ length: count }, (_, seed) => demonstration(seed, { language })))
@@ -115,5 +115,21 @@ describe('demonstrations', () => {
     assert.throws(() => demonstration(1, { language: 'tlh' }), /unknown language "tlh"/)
     assert.throws(() => demonstration(1, { language: 'yo', task: 'arithmetic' }), /no "arithmetic" in yo; known: guess/)
     assert.ok(!isLanguage('tlh'))
+  })
+})
+
+describe('vocabulary texts', () => {
+  it('are the same for a seed and hold the requests and small units, not the answers, of undemonstrated tasks', () => {
+    const texts = [...vocabularyTexts(1, { repetitions: 1, demonstrations: 20 })]
+    assert.deepEqual([...vocabularyTexts(1, { repetitions: 1, demonstrations: 20 })], texts)
+    for (const needed of ['sort ', 'упорядочи ', '逆順 ', 'larger ', 'èyí tó tóbi jù '])
+      assert.ok(
+        texts.some((text) => text.startsWith(needed)),
+        needed,
+      )
+    const units = texts.filter((text) => text.startsWith(' 0 1 2 '))
+    assert.equal(units.length, 1)
+    for (let value = 0; value < 100; value++) assert.ok(units[0].includes(` ${value} `))
+    assert.ok(texts.some((text) => text.includes(' ५ (५) ')))
   })
 })

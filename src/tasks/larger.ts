@@ -26,7 +26,7 @@ export const larger = singleTurn<{ numbers: [number, number]; native: boolean }>
     const most = scale(difficulty, 19, 99)
     const a = random.integer(0, most)
     const b = (a + random.integer(1, most)) % (most + 1)
-    const native = hasNativeDigits(language as Language) && random.uniform() < 0.5
+    const native = hasNativeDigits(language as Language) && random.uniform() < 0.25
     return { data: { numbers: [a, b], native }, key: `${Math.min(a, b)} ${Math.max(a, b)}` }
   },
   prompt: ({ numbers, native }, language) =>

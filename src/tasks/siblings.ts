@@ -26,7 +26,7 @@ export function siblingExample(id: SiblingId, language: Language, random: Random
   if (id === 'choose') {
     const a = random.integer(0, 99)
     const pair = [a, (a + random.integer(1, 99)) % 100]
-    const native = hasNativeDigits(language) && random.uniform() < 0.5
+    const native = hasNativeDigits(language) && random.uniform() < 0.25
     const items = pair.map((value) => (native ? nativeDigits(language, value) : String(value)))
     return { prompt: `${verb} ${items.join(' ')}`, reply: random.pick(items) }
   }
