@@ -1,3 +1,5 @@
+import { splitSpace } from './python-space.js'
+
 /** Which chrF: the defaults are sacreBLEU's. */
 export interface ChrfOptions {
   /** Longest character n-gram; 6. */
@@ -27,12 +29,8 @@ export function sentenceChrf(hypothesis: string, references: readonly string[], 
 /** Counts of n-grams, one table per order: characters 1..charOrder, then words 1..wordOrder. */
 type Grams = readonly ReadonlyMap<string, number>[]
 
-// What Python's str.split() splits at. JavaScript's \s has U+FEFF besides, and lacks U+001C..1F and U+0085.
-// oxlint-disable-next-line no-control-regex
-const pythonSpace = /[\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u
-
 function nGrams(text: string, charOrder: number, wordOrder: number): Grams {
-  const words = text.split(pythonSpace).filter((word) => word !== '')
+  const words = splitSpace(text)
   const characters = Array.from(words.join(''))
   const separated = wordOrder > 0 ? words.flatMap(separatePunctuation) : []
   return [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { matchesAnswer } from './answers.js'
-import { chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
+import { bleu, chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
 import { makeTranscript } from './transcript.test.helper.js'
 
 test('an answer is right whatever its Unicode form, case, digits, spaces and full stop', () => {
@@ -47,6 +47,7 @@ test('chrf scores against the closest reference; the task and the format speak t
   })
   assert.equal(chrf().score(transcript), 1)
   assert.equal(chrf({ wordOrder: 2 }).name, 'chrf++')
+  assert.equal(bleu({ tokenize: 'char' }).score(transcript), 1)
   assert.equal(taskReward().score(transcript), 0.25)
   assert.equal(format().score(transcript), 0)
 })

@@ -1,5 +1,6 @@
 import { MyriadError } from '../core/index.js'
 import { answersOf, matchesAnswer } from './answers.js'
+import { sentenceBleu, type BleuOptions } from './bleu.js'
 import { sentenceChrf, type ChrfOptions } from './chrf.js'
 import type { Reward, Transcript } from './types.js'
 
@@ -47,6 +48,18 @@ export function chrf(options: ChrfOptions & { references?: AnswersOf } = {}): Re
     score: (transcript) => {
       const accepted = references(transcript)
       return accepted === null ? null : sentenceChrf(lastReply(transcript), accepted, chrfOptions)
+    },
+  }
+}
+
+/** Sentence BLEU in [0, 1] between the last reply and the references; null for problems without references. */
+export function bleu(options: BleuOptions & { references?: AnswersOf } = {}): Reward {
+  const { references = answersOfProblem, ...bleuOptions } = options
+  return {
+    name: 'bleu',
+    score: (transcript) => {
+      const accepted = references(transcript)
+      return accepted === null ? null : sentenceBleu(lastReply(transcript), accepted, bleuOptions)
     },
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MyriadError } from '../core/index.js'
 import { weighted, type Weighted } from './combine.js'
 import { languageConsistency } from './language-consistency.js'
-import { chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
+import { bleu, chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
 import type { Reward } from './types.js'
 
 /** Makes a reward from the options a configuration gives beside its weight. Throws a ZodError on wrong ones. */
@@ -13,6 +13,7 @@ export type RewardRegistry = Readonly<Record<string, RewardFactory>>
 
 const none = z.strictObject({})
 const chrfSchema = z.strictObject({ charOrder: z.int().positive().optional(), beta: z.number().positive().optional() })
+const bleuSchema = z.strictObject({ tokenize: z.enum(['13a', 'intl', 'char', 'zh', 'none']).optional() })
 const lengthSchema = z.strictObject({ free: z.number().nonnegative(), limit: z.number().positive() })
 
 function plain(make: () => Reward): RewardFactory {
@@ -28,6 +29,7 @@ export const builtinRewards: RewardRegistry = {
   exact: plain(() => exactAnswer()),
   chrf: (options) => chrf(chrfSchema.parse(options)),
   'chrf++': (options) => chrf({ ...chrfSchema.parse(options), wordOrder: 2 }),
+  bleu: (options) => bleu(bleuSchema.parse(options)),
   language: plain(() => languageConsistency()),
   format: plain(format),
   length: (options) => lengthPenalty(lengthSchema.parse(options)),
