@@ -82,6 +82,7 @@ function typeErrors(folder, blocks) {
     'node',
     '--skipLibCheck',
     '--ignoreConfig',
+    '--allowImportingTsExtensions',
   ]
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const run = spawnSync(process.execPath, [tsc, ...options, ...files], { cwd: folder, encoding: 'utf8' })

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { listTasks } from '../tasks/index.js'
-import { myriad, startMyriad, writeTinyModel } from './testing.js'
+import { runCommandLine } from './program.js'
+import { myriad, Screen, startMyriad, writeTinyModel } from './testing.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'myriad-cli-'))
 const model = join(folder, 'model')
@@ -58,14 +59,21 @@ const wrong: [args: string[], told: RegExp][] = [
 ]
 
 for (const [args, told] of wrong) {
-  test(`wrong usage: myriad ${args.join(' ').replaceAll(folder, 'TMP')}`, () => {
-    const { status, stdout, stderr } = myriad(args, { cwd: folder })
-    assert.equal(status, 2, stderr)
-    assert.match(stderr, told)
-    assert.equal(stdout, '')
-    assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
+  test(`wrong usage: myriad ${args.join(' ').replaceAll(folder, 'TMP')}`, async () => {
+    const screen = new Screen()
+    assert.equal(await runCommandLine(args, screen), 2, screen.notes)
+    assert.match(screen.notes, told)
+    assert.equal(screen.printed, '')
+    assert.doesNotMatch(screen.notes, /\n\s+at /, 'no stack')
   })
 }
+
+test('wrong usage exits with 2, says so on standard error and prints nothing else', () => {
+  const { status, stdout, stderr } = myriad(['train', 'quikstart'])
+  assert.equal(status, 2)
+  assert.match(stderr, /^myriad: there is no configuration "quikstart"/)
+  assert.equal(stdout, '')
+})
 
 test('a damaged model exits with 1 and names the file', async () => {
   const damaged = join(folder, 'damaged')
@@ -183,7 +191,7 @@ test('Ctrl-C finishes the step, saves, says how to go on; the run goes on from t
   child.stdout?.on('data', (data) => (stdout += data))
   child.stderr?.on('data', (data) => {
     stderr += data
-    if (!pressed && stderr.includes('training ')) {
+    if (!pressed && /^training \d/m.test(stderr)) {
       pressed = true
       child.kill('SIGINT')
     }
@@ -225,6 +233,7 @@ test('Ctrl-C twice stops at once', async () => {
     if (presses === 0 && stderr.includes('Run folder')) press()
     else if (presses === 1 && stderr.includes('Ctrl-C once more')) setTimeout(press, 400)
   })
-  const [status] = (await once(child, 'close')) as [number]
-  assert.equal(status, 130, stderr)
+  const [, signal] = (await once(child, 'close')) as [number | null, string]
+  assert.equal(signal, 'SIGINT', stderr)
+  assert.match(stderr, /Stopped at once/)
 })

@@ -12,7 +12,7 @@ import {
   type TrainConfig,
 } from '../training/index.js'
 import { configFrom, enableTypeScriptFor } from './configs.js'
-import { onInterrupt } from './interrupt.js'
+import { dieBy, onInterrupt } from './interrupt.js'
 import { LiveBlock } from './live-block.js'
 import { resolveModel } from './models.js'
 import { suggestion } from './nearest.js'
@@ -59,7 +59,7 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
   const folder = resolveModel(model)
   const { tasks, score } = await whatToPlay(model, options)
   const { policy, chat } = await openLocalPolicy(folder, { workers: options.workers })
-  const interrupt = onInterrupt(() => process.exit(130)) // nothing to save
+  const interrupt = onInterrupt(() => dieBy('SIGINT')) // nothing to save
   const view = evaluationView(terminal, folder)
   try {
     const { problems: problemsPerCell, samples, seed } = options

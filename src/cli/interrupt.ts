@@ -1,16 +1,22 @@
 /** npm hands an interrupt on to its child, which has it from the terminal already: two at once are one. */
 const SAME_PRESS_MS = 300
 
+/** Ends the process as the signal would have without us. process.exit would first tear down worker threads in mid-flight. */
+export function dieBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+}
+
 /**
- * Ctrl-C: the first asks for an orderly end through `signal`, the second ends the process at once with exit code 130.
- * SIGTERM counts alike.
+ * Ctrl-C: the first asks for an orderly end through `signal`, the second ends the process at once, by that
+ * same signal: a shell sees exit code 130. SIGTERM counts alike.
  *
  * @param told called on each, to say what will happen
  */
 export function onInterrupt(told: (time: 'first' | 'second') => void): { signal: AbortSignal; dispose: () => void } {
   const controller = new AbortController()
   let first = 0
-  const handle = (): void => {
+  const handle = (signal: NodeJS.Signals): void => {
     const now = performance.now()
     if (!controller.signal.aborted) {
       first = now
@@ -18,7 +24,7 @@ export function onInterrupt(told: (time: 'first' | 'second') => void): { signal:
       controller.abort()
     } else if (now - first > SAME_PRESS_MS) {
       told('second')
-      process.exit(130)
+      dieBy(signal)
     }
   }
   process.on('SIGINT', handle)

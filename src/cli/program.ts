@@ -15,8 +15,10 @@ export type Act = (run: (terminal: Terminal) => Promise<number | void>) => Promi
  * Runs `myriad ARGUMENTS` and answers the exit code: 0 done, 1 failed while running, 2 wrong usage or configuration,
  * 130 interrupted (the run was saved).
  */
-export async function runCommandLine(args: readonly string[]): Promise<number> {
-  const terminal = openTerminal(args.includes('--json'))
+export async function runCommandLine(
+  args: readonly string[],
+  terminal = openTerminal(args.includes('--json')),
+): Promise<number> {
   let exitCode = 0
   const act: Act = async (run) => {
     exitCode = (await run(terminal)) ?? 0

@@ -1,10 +1,12 @@
 /** What the command line's tests share: a model small enough to train in a blink, and the built command. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
+import pc from 'picocolors'
 import { initializeWeights, parseDecoderConfig, writeCheckpoint } from '../models/index.js'
 import { demonstration } from '../tasks/index.js'
 import { defaultSpecialTokens, saveTokenizer, trainBpe } from '../text/index.js'
 import { packageFolder } from './package.js'
+import type { Terminal } from './terminal.js'
 
 const COMMAND = join(packageFolder(), 'dist', 'cli', 'main.js')
 
@@ -47,4 +49,26 @@ export function myriad(args: readonly string[], options: { input?: string; cwd?:
 /** Starts the built command. */
 export function startMyriad(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+/** A terminal that remembers what it was told. */
+export class Screen implements Terminal {
+  readonly json = false
+  readonly colors = pc.createColors(false)
+  readonly live = false
+  readonly columns = 100
+  printed = ''
+  notes = ''
+
+  print(text: string): void {
+    this.printed += `${text}\n`
+  }
+
+  note(text: string): void {
+    this.notes += `${text}\n`
+  }
+
+  result(): void {
+    // only with --json
+  }
 }
