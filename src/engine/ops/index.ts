@@ -49,7 +49,7 @@ export { embedding, gather, gatherElements, scatterAdd, scatterRows, takeAlongAx
 export { concat, pad, slice, split } from './joining.js'
 export { equal, greater, greaterEqual, less, lessEqual, logicalAnd, logicalNot, logicalOr, where } from './logic.js'
 export { matmul } from './matmul.js'
-export { crossEntropy, layerNorm, logprobsAt, logSoftmax, rmsNorm, selectedLogprobs, softmax } from './normalization.js'
+export { crossEntropy, layerNorm, logSoftmax, rmsNorm, selectedLogprobs, softmax } from './normalization.js'
 export { argmax, cumsum, logSumExp, max, mean, min, sum, topK } from './reduce.js'
 export { expand, reshape, squeeze, transpose, unsqueeze } from './shape.js'
 export {

@@ -2,9 +2,10 @@
 import { describeShape, sameShape } from '../dimensions.js'
 import { describe, operation, requireType, resolveAxis, shapeError } from '../operation.js'
 import type { Tensor } from '../types.js'
-import { add, mul, neg, sub, unbroadcast } from './arithmetic.js'
-import { gatherElements, scatterAdd } from './indexing.js'
-import { matmulOperation } from './matmul.js'
+import { add, div, mul, neg, sub, unbroadcast } from './arithmetic.js'
+import { length } from './constants.js'
+import { scatterAdd } from './indexing.js'
+import { matmul, matmulOperation } from './matmul.js'
 import { mean, sum } from './reduce.js'
 import { expand, replaceAxis, reshape } from './shape.js'
 import { exp } from './unary.js'
@@ -129,23 +130,19 @@ export const rmsNormOperation = operation<{ epsilon: number }>({
       { axis: { int: -1 }, epsilon: { float: epsilon } },
       { outputs: 2 },
     ),
+  // With r the inverse root mean square and p = g x, dweight = rᵀ p and dx = r g weight - x r³ (p weight) / width: both
+  // sums are products with a vector, and x r is never formed, so that five passes over memory suffice.
   gradient: ({ inputs: [x, weight], outputs: [, inverse], cotangents: [g, gInverse] }) => {
-    const normalized = mul(x, inverse)
-    const last = { axes: [-1], keepDims: true }
-    let dx: Tensor | undefined
-    let dWeight: Tensor | undefined
-    if (g) {
-      const product = mul(g, normalized)
-      const weighted = mul(g, weight)
-      dx = mul(inverse, sub(weighted, mul(normalized, mean(mul(weighted, normalized), last))))
-      dWeight = unbroadcast(product, weight)
-    }
-    if (gInverse) {
-      const width = x.shape.at(-1) as number
-      const extra = mul(mul(gInverse, mul(inverse, inverse)), mul(normalized, -1 / width))
-      dx = dx ? add(dx, extra) : extra
-    }
-    return [dx, dWeight]
+    const width = x.shape.at(-1)!
+    const perElement = typeof width === 'number' ? 1 / width : div(1, length(x.graph, width))
+    const cubed = mul(mul(mul(inverse, inverse), inverse), perElement)
+    const correction = gInverse && mul(gInverse, cubed)
+    if (!g) return [correction && neg(mul(x, correction)), undefined]
+    const product = reshape(mul(g, x), [-1, width])
+    const along = reshape(matmul(product, reshape(weight, [width, 1])), inverse.shape)
+    const factor = mul(along, cubed)
+    const dx = sub(mul(mul(g, weight), inverse), mul(x, correction ? add(factor, correction) : factor))
+    return [dx, reshape(matmul(reshape(inverse, [1, -1]), product), [width])]
   },
 })
 
@@ -171,15 +168,16 @@ export const layerNormOperation = operation<{ epsilon: number }>({
   gradient: ({ inputs: [x, weight, bias], outputs: [, center, inverse], cotangents: [g, gCenter, gInverse] }) => {
     const last = { axes: [-1], keepDims: true }
     const normalized = mul(sub(x, center), inverse)
-    const width = x.shape.at(-1) as number
+    const width = x.shape.at(-1)!
+    const perElement = typeof width === 'number' ? 1 / width : div(1, length(x.graph, width))
     const parts: Tensor[] = []
     if (g) {
       const weighted = mul(g, weight)
       const along = mul(normalized, mean(mul(weighted, normalized), last))
       parts.push(mul(inverse, sub(sub(weighted, mean(weighted, last)), along)))
     }
-    if (gCenter) parts.push(expand(mul(gCenter, 1 / width), x.shape))
-    if (gInverse) parts.push(mul(mul(gInverse, mul(inverse, inverse)), mul(normalized, -1 / width)))
+    if (gCenter) parts.push(expand(mul(gCenter, perElement), x.shape))
+    if (gInverse) parts.push(mul(mul(gInverse, mul(inverse, inverse)), neg(mul(normalized, perElement))))
     const dx = parts.length > 0 ? parts.reduce((a, b) => add(a, b)) : undefined
     return [dx, g && unbroadcast(mul(g, normalized), weight), g && unbroadcast(g, bias)]
   },
@@ -191,9 +189,4 @@ export const layerNormOperation = operation<{ epsilon: number }>({
  */
 export function layerNorm(x: Tensor, weight: Tensor, bias: Tensor, options: { epsilon?: number } = {}): Tensor {
   return x.graph.apply(layerNormOperation, [x, weight, bias], { epsilon: options.epsilon ?? 1e-5 })[0]
-}
-
-/** Kept for callers that select several ids per row: [n, k] log-probabilities at indices [n, k]. */
-export function logprobsAt(logits: Tensor, indices: Tensor): Tensor {
-  return gatherElements(logSoftmax(logits), indices, { axis: -1 })
 }
