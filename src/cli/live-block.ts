@@ -22,6 +22,7 @@ export class LiveBlock {
 
   /** Takes the block away. */
   clear(): void {
+    if (this.#lines === 0) return
     this.#write(`${this.#back()}\x1b[J`)
     this.#lines = 0
   }

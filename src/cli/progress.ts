@@ -30,7 +30,8 @@ export function progressBlock(standing: Standing, width: number, colors: Colors)
   if (dropped > 0) head.push(colors.yellow(`${dropped} dropped`))
   const longest = Math.max(0, ...[...tasks.keys()].map(displayWidth))
   const history = Math.max(0, Math.min(30, width - longest - BAR - 14))
-  const lines = [...tasks].map(([task, values]) => {
+  const lines = [...tasks].flatMap(([task, values]) => {
+    if (values.length === 0) return []
     const now = recent(values)
     return `  ${padEnd(task, longest)}  ${bar(now, BAR, colors.green)} ${percent(now)}  ${colors.dim(sparkline(values, history))}`
   })
@@ -41,7 +42,8 @@ export function progressBlock(standing: Standing, width: number, colors: Colors)
 export function progressLine(standing: Standing): string {
   const { phase, done, total, tasks, dropped } = standing
   const parts = [`${phase} ${done}/${total}`, ...rates(standing)]
-  const means = [...tasks].map(([task, values]) => `${task} ${percent(recent(values)).trim()}`)
+  const begun = [...tasks].filter(([, values]) => values.length > 0)
+  const means = begun.map(([task, values]) => `${task} ${percent(recent(values)).trim()}`)
   if (means.length > 0) parts.push(means.join(' '))
   if (dropped > 0) parts.push(`${dropped} dropped`)
   return parts.join('  ')

@@ -37,6 +37,7 @@ export class TrainView {
   readonly onEvent = (event: TrainEvent): void => {
     switch (event.type) {
       case 'start':
+        for (const { id } of event.config.tasks) this.#history.set(id, [])
         this.#standing = { ...this.#standing, name: event.config.name, tasks: this.#history }
         this.say(`${event.step > 0 ? `Going on after step ${event.step} of` : 'Run folder'} ${event.out}`)
         break

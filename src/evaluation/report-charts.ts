@@ -15,7 +15,8 @@ export interface LineChart {
   series: readonly Series[]
   /** Fixed range of the vertical axis; otherwise it fits the data. */
   range?: readonly [number, number]
-  format: (value: number) => string
+  /** @param step distance between two ticks: labels need as many digits as tell them apart */
+  format: (value: number, step: number) => string
 }
 
 const WIDTH = 300
@@ -48,7 +49,9 @@ export function lineChart(chart: LineChart): Html {
       ${ticks.map(
         (t) =>
           html`<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${n(y(t))}" y2="${n(y(t))}" />
-            <text class="tick" x="${LEFT - 6}" y="${n(y(t) + 3.5)}" text-anchor="end">${chart.format(t)}</text>`,
+            <text class="tick" x="${LEFT - 6}" y="${n(y(t) + 3.5)}" text-anchor="end"
+              >${chart.format(t, ticks[1] - ticks[0])}</text
+            >`,
       )}
       ${xTicks.map(
         (t) => html`<text class="tick" x="${n(x(t))}" y="${HEIGHT - 8}" text-anchor="middle">${String(t)}</text>`,
@@ -62,9 +65,11 @@ export function lineChart(chart: LineChart): Html {
 function spoken(chart: LineChart): string {
   const points = (chart.series.find((s) => s.weight === 'strong') ?? chart.series[0]).points
   const values = points.flatMap((p) => (p.y === null || !Number.isFinite(p.y) ? [] : [p.y]))
-  return values.length === 0
-    ? 'no values'
-    : `from ${chart.format(values[0])} to ${chart.format(values[values.length - 1])}`
+  return values.length === 0 ? 'no values' : `from ${rounded(values[0])} to ${rounded(values[values.length - 1])}`
+}
+
+function rounded(value: number): string {
+  return String(Number(value.toPrecision(3)))
 }
 
 function endDot(chart: LineChart, x: (v: number) => number, y: (v: number) => number): Html | null {

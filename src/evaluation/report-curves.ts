@@ -1,10 +1,10 @@
 import { lineChart, smooth, type LineChart } from './report-charts.js'
 import type { StepMetrics } from './report-data.js'
 import { html, type Html } from './report-html.js'
-import { compact, distinct, percent } from './report-stats.js'
+import { distinct, percent, tick } from './report-stats.js'
 
 /** A curve of the run as a whole: its title, what it is, and where to find it in a step. */
-type Curve = readonly [title: string, note: string | undefined, field: string, format?: (value: number) => string]
+type Curve = readonly [title: string, note: string | undefined, field: string, format?: LineChart['format']]
 
 const RUN_CURVES: readonly Curve[] = [
   ['Reward', 'mean of all episodes', 'reward'],
@@ -27,7 +27,8 @@ export function curveSection(steps: readonly StepMetrics[]): Html | null {
   const byTask = tasks.map((task) =>
     curve(steps, window, (step) => step.tasks[task]?.success, { title: task, range: [0, 1], format: percent }),
   )
-  const whole = RUN_CURVES.map(([title, note, field, format = compact]) =>
+  const idle = (field: string): boolean => steps.every((step) => !step[field]) // a term that is switched off
+  const whole = RUN_CURVES.filter(([, , field]) => !idle(field)).map(([title, note, field, format = tick]) =>
     curve(steps, window, (step) => step[field], { title, note, format }),
   )
   return html`<section>
@@ -41,7 +42,7 @@ export function curveSection(steps: readonly StepMetrics[]): Html | null {
   </section>`
 }
 
-/** A chart of one value a step; null when no step has it, or it is always 0. */
+/** A chart of one value a step; null when no step has it. */
 function curve(
   steps: readonly StepMetrics[],
   window: number,
@@ -49,7 +50,7 @@ function curve(
   chart: Omit<LineChart, 'series'>,
 ): Html | null {
   const values = steps.map((step) => finite(of(step)))
-  if (values.every((value) => value === null || value === 0)) return null
+  if (values.every((value) => value === null)) return null
   const points = (ys: readonly (number | null)[]) => steps.map((step, i) => ({ x: step.step, y: ys[i] }))
   return lineChart({
     ...chart,

@@ -54,13 +54,31 @@ export function duration(seconds: number): string {
   return minutes > 0 ? `${minutes} min ${rest} s` : `${rest} s`
 }
 
-/** A number in at most four characters or so: 12345 -> "12.3k", 0.01234 -> "0.012". */
+/** A number in few characters: 12345 -> "12.3k", 0.01234 -> "0.012". */
 export function compact(value: number): string {
-  if (value === 0) return '0'
   const size = Math.abs(value)
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`
   if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`
   if (size >= 100) return String(Math.round(value))
-  if (size >= 0.001) return String(Number(value.toPrecision(2)))
-  return value.toExponential(0)
+  return String(Number(value.toPrecision(2)))
+}
+
+/** The label of a tick: as many digits as tell it from its neighbours, `step` away. */
+export function tick(value: number, step: number): string {
+  const size = Math.abs(value)
+  if (size < step / 1000) return '0'
+  if (size >= 1e4) {
+    const [unit, name] = size >= 1e6 ? [1e6, 'M'] : [1e3, 'k']
+    return `${(value / unit).toFixed(decimals(step / unit))}${name}`
+  }
+  if (size >= 0.001) return value.toFixed(decimals(step))
+  const power = Math.floor(Math.log10(size) + 1e-9)
+  return `${(value / 10 ** power).toFixed(decimals(step / 10 ** power))}e${power}`
+}
+
+/** Decimal places that a multiple of `step` needs, at most six. */
+function decimals(step: number): number {
+  let places = 0
+  while (places < 6 && Math.abs(step * 10 ** places - Math.round(step * 10 ** places)) > 1e-6) places++
+  return places
 }

@@ -6,8 +6,9 @@ import { test, type TestContext } from 'node:test'
 import { niceTicks, smooth } from './report-charts.js'
 import { spread } from './report-episodes.js'
 import { escapeHtml, html } from './report-html.js'
-import { compact, duration, points } from './report-stats.js'
+import { compact, duration, points, tick } from './report-stats.js'
 import { madeUpRun, writeMadeUpRun } from './report-testing.js'
+import { tokenTexts } from './report-tokens.js'
 import { writeReport } from './report.js'
 
 function temporary(t: TestContext): string {
@@ -137,11 +138,43 @@ test('ticks are round numbers that cover the range', () => {
   }
 })
 
+test('tick labels are told apart', () => {
+  for (const [low, high] of [
+    [5.76, 5.84],
+    [0, 1],
+    [1e-4, 3e-4],
+    [250, 260],
+    [12000, 12400],
+    [0.0301, 0.0304],
+  ]) {
+    const ticks = niceTicks(low, high, 4)
+    const labels = ticks.map((value) => tick(value, ticks[1] - ticks[0]))
+    assert.equal(new Set(labels).size, ticks.length, labels.join(' '))
+    assert.ok(
+      labels.every((label) => label.length <= 7),
+      labels.join(' '),
+    )
+  }
+})
+
 test('small helpers', () => {
   assert.deepEqual(smooth([1, null, 3, 5], 3), [1, 2, 4, 4])
   assert.deepEqual(spread([1, 2, 3, 4, 5], 3), [1, 3, 5])
   assert.equal(points(0.2, 0.65), '+45 points')
   assert.equal(points(0.65, 0.2), '−45 points')
   assert.equal(duration(3725), '1 h 2 min')
-  assert.deepEqual([0, 12345, 0.0123, 2e-5, 250].map(compact), ['0', '12.3k', '0.012', '2e-5', '250'])
+  assert.deepEqual([0, 12345, 0.0123, 2e-5, 250].map(compact), ['0', '12.3k', '0.012', '0.00002', '250'])
+})
+
+test('the texts of tokens are whole characters, and together the whole text', () => {
+  const bytes = new TextDecoder('utf-8')
+  const byteTokenizer = { decode: (tokens: readonly number[]) => bytes.decode(Uint8Array.from(tokens)) }
+  const tokensOf = (text: string): number[] => [...new TextEncoder().encode(text)]
+  for (const text of ['整列 い', 'a\u0301b', '👩‍👩‍👧 ẹ̀', '']) {
+    const texts = tokenTexts(byteTokenizer, tokensOf(text))
+    assert.equal(texts.join(''), text)
+    assert.ok(texts.every((piece) => !piece.includes('\uFFFD')))
+  }
+  const broken = [0xe6, 0x61, 0xff, 0x62, 0xe6]
+  assert.equal(tokenTexts(byteTokenizer, broken).join(''), byteTokenizer.decode(broken))
 })
