@@ -1,20 +1,19 @@
 import type { Loss } from '../policy/types.js'
 
 /**
- * Maximum likelihood, the loss of pretraining and of learning from demonstrations: minus the log-probability of each
- * token, summed with the tokens' weights. Advantages and old logprobs are not looked at.
+ * Maximum likelihood: the loss of a token is -A log p, with A the token's advantage (1 for plain supervised learning) and
+ * its aggregation weight c in front. The gradient is -c A. With rewards as advantages this is REINFORCE (Williams 1992)
+ * on the policy's own samples.
  *
- *     l = -logprob,   d l / d logprob = -1
- *
- * @example await policy.update(batch, { loss: crossEntropy(), learningRate: 1e-3 })
+ * @example policy.update(batch, { loss: crossEntropy(), learningRate: 1e-3 })
  */
 export function crossEntropy(): Loss {
   return {
     name: 'cross-entropy',
-    evaluate: ({ logprobs, weights }) => ({
-      value: logprobs.reduce((sum, logprob, t) => sum - weights[t] * logprob, 0),
-      gradient: weights.map((weight) => -weight),
-      metrics: {},
-    }),
+    compiled: { kind: 'linear' },
+    evaluate: ({ logprobs, advantages, weights }) => {
+      const gradient = weights.map((weight, t) => -weight * advantages[t])
+      return { value: gradient.reduce((sum, slope, t) => sum + slope * logprobs[t], 0), gradient, metrics: {} }
+    },
   }
 }

@@ -5,7 +5,6 @@
 export * from './advantages.js'
 export * from './clipped.js'
 export * from './cross-entropy.js'
-export * from './cross-entropy.js'
 export * from './grpo.js'
 export * from './overlong.js'
 export * from './types.js'

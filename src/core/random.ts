@@ -24,9 +24,19 @@ export function deriveSeed(...path: readonly (string | number)[]): number {
   return createHash('sha256').update(JSON.stringify(path)).digest().readInt32LE(0)
 }
 
+/** Spreads a seed over all 32 bits (the finalizer of MurmurHash3), so that neighbouring seeds share nothing. */
+function scramble(seed: number): number {
+  let h = seed | 0
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return h ^ (h >>> 16)
+}
+
 /** A generator (xoroshiro128+) seeded with a 32-bit integer. */
 export function createRandom(seed: number): Random {
-  const generator = xoroshiro128plus(seed | 0)
+  const generator = xoroshiro128plus(scramble(seed))
+  // A 32-bit seed fills a quarter of the state: the first outputs of any two seeds would be near each other.
+  for (let i = 0; i < 12; i++) generator.next()
   const uniform = (): number => ((generator.next() >>> 0) + 0.5) / 4294967296
   const integer = (low: number, high: number): number => low + Math.floor(uniform() * (high - low + 1))
   return {

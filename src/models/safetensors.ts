@@ -114,7 +114,7 @@ function writeAll(descriptor: number, bytes: Uint8Array): void {
 }
 
 function widen(bytes: Uint8Array, dtype: string, count: number): Float32Array {
-  const copy = bytes.slice()
+  const copy = new Uint8Array(bytes) // not slice: a Buffer slices without copying, and its offset may be odd
   if (dtype === 'F32') return new Float32Array(copy.buffer, 0, count)
   const halves = new Uint16Array(copy.buffer, 0, count)
   const result = new Float32Array(count)

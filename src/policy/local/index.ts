@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { MyriadError } from '../../core/index.js'
+import type { Device } from '../../engine/index.js'
 import { readDecoderConfig, type DecoderConfig, type Weights } from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
 import { LocalPolicy } from './local-policy.js'
@@ -14,7 +15,7 @@ export interface LocalPolicyOptions {
   /** Threads inside one replica's programs; 1 unless given. More than 1 is for large models on idle machines. */
   threads?: number
   /** cpu unless given; cuda, webgpu, coreml and dml where the machine has them. */
-  device?: string
+  device?: Device
   /** Sequences one replica samples at a time; 96 unless given. */
   slots?: number
   /** Preferred tokens of a packed training row; 128 unless given. */

@@ -259,6 +259,8 @@ class ReplicaThread {
   >()
   #count = 0
   #closed = false
+  /** Why the thread is gone, if it is. */
+  #failure: unknown
 
   constructor(setup: WorkerSetup) {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: setup })
@@ -279,6 +281,7 @@ class ReplicaThread {
     next?: Next,
   ): Promise<ReturnType<WorkerCalls[K]>> {
     if (this.#closed) return Promise.reject(new MyriadError('runtime', `the policy is closed: cannot ${method}`))
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
     const id = this.#count++
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, next })
@@ -288,7 +291,7 @@ class ReplicaThread {
 
   async close(): Promise<void> {
     if (this.#closed) return
-    await this.call('close', [])
+    if (this.#failure === undefined) await this.call('close', [])
     this.#closed = true
     await this.#worker.terminate()
   }
@@ -320,6 +323,7 @@ class ReplicaThread {
   }
 
   #fail(error: unknown): void {
+    this.#failure ??= error
     for (const call of this.#waiting.values()) call.reject(error)
     this.#waiting.clear()
   }

@@ -22,6 +22,7 @@ import {
   sum,
   takeAlongAxis,
   where,
+  type Device,
   type Graph,
   type Program,
   type Tensor,
@@ -31,7 +32,7 @@ import type { CompiledLoss } from '../types.js'
 
 /** How programs are compiled: the execution provider and its threads. */
 export interface Compute {
-  device: string
+  device: Device
   threads: number
 }
 

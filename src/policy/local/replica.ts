@@ -137,7 +137,7 @@ export class Replica {
       feeds.advantages = pick((item) => item.advantages)
       if (loss.kind === 'clipped') {
         feeds.oldLogprobs = pick((item) => item.logprobs)
-        if (loss.klCoefficient !== 0)
+        if (program.inputs.some(({ name }) => name === 'referenceLogprobs'))
           feeds.referenceLogprobs = pick((item) => {
             if (item.referenceLogprobs) return item.referenceLogprobs
             throw new MyriadError('runtime', 'a KL term needs referenceLogprobs on every sequence of the batch')
@@ -183,8 +183,7 @@ export class Replica {
     const known = this.#programs.get(key)
     if (known) return known
     const made = make().then((program) => {
-      const needed = new Set(program.inputs.map((input) => input.name))
-      program.bind(Object.fromEntries(Object.entries(this.#bound).filter(([name]) => needed.has(name))))
+      program.bind(this.#bound)
       return program
     })
     this.#programs.set(key, made)

@@ -164,7 +164,7 @@ async function read(
 ): Promise<void> {
   const slots = new Map(active.map((sequence, slot) => [sequence, slot]))
   const lengths = active.map((sequence) => sequence.cached)
-  cache.resize(Math.max(...active.map((sequence) => sequence.request.tokens.length + 1)), lengths)
+  cache.resize(Math.max(...active.map(({ request, cached }) => Math.max(request.tokens.length, cached) + 1)), lengths)
   const rows = new Map<string, Sequence[]>()
   for (const reader of readers) {
     // A sequence with a cache has its own past; only fresh ones can share a row.
@@ -175,8 +175,11 @@ async function read(
   }
   const unread = (row: readonly Sequence[]): number => row[0].request.tokens.length - row[0].cached
   const sorted = [...rows.values()].sort((a, b) => unread(a) - unread(b))
-  for (const withPast of [false, true]) {
-    const kind = sorted.filter((row) => row[0].cached > 0 === withPast)
+  // Split before anything is read: reading a fresh context gives it a past.
+  const fresh = sorted.filter((row) => row[0].cached === 0)
+  const continued = sorted.filter((row) => row[0].cached > 0)
+  for (const kind of [fresh, continued]) {
+    const withPast = kind === continued
     for (let start = 0; start < kind.length;) {
       let end = start + 1
       while (end < kind.length && (end + 1 - start) * unread(kind[end]) <= options.tokenBudget) end++

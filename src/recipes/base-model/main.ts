@@ -17,7 +17,7 @@ import {
 } from '../../models/index.js'
 import { localPolicyFromWeights, type TrainSequence } from '../../policy/index.js'
 import { crossEntropy } from '../../algorithms/index.js'
-import { demonstration, demonstrationLanguages } from '../../tasks/index.js'
+import { demonstration, demonstrationLanguages, vocabularyTexts } from '../../tasks/index.js'
 import {
   createChatFormat,
   defaultSpecialTokens,
@@ -26,7 +26,7 @@ import {
   trainBpe,
   type ChatFormat,
 } from '../../text/index.js'
-import { conversationSequence, documentSequences, endlessly, normalizeWeights } from './sequences.js'
+import { conversationSequence, documentSequences, normalizeWeights, passes } from './sequences.js'
 import { settings } from './settings.js'
 
 const { values: flags } = parseArgs({
@@ -48,17 +48,11 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** Trains the tokenizer on the pretraining text and demonstrations, once. */
+/** Trains the tokenizer, once. */
 async function makeTokenizer(folder: string): Promise<void> {
   if (existsSync(join(folder, 'tokenizer.json'))) return
   const started = Date.now()
-  const texts: { text: string }[] = []
-  for (const { text } of pretrainingDocuments(settings.seed)) texts.push({ text })
-  for (let i = 0; i < 40_000; i++) {
-    const language = demonstrationLanguages[i % demonstrationLanguages.length]
-    for (const { content } of demonstration(deriveSeed(settings.seed, 'tokenizer', i), { language }).messages)
-      texts.push({ text: content })
-  }
+  const texts = Array.from(vocabularyTexts(settings.seed), (text) => ({ text }))
   const json = trainBpe(texts, { vocabularySize: settings.vocabularySize, specialTokens: defaultSpecialTokens })
   await saveTokenizer(folder, json)
   say(`tokenizer: ${settings.vocabularySize} tokens from ${texts.length} texts in ${seconds(started)}`)
@@ -69,21 +63,21 @@ function seconds(since: number): string {
 }
 
 interface Sources {
-  text: (index: number) => TrainSequence
+  /** The next piece of text; moves the place on. */
+  text: (place: Place['texts']) => TrainSequence
   conversation: (index: number) => TrainSequence
 }
 
 function openSources(chat: ChatFormat): Sources {
-  const tokenizer = chat.tokenizer
-  const [end] = tokenizer.stopTokens
+  const [end] = chat.tokenizer.stopTokens
   const start = defaultSpecialTokens.indexOf('<|text|>')
-  const documents: TrainSequence[] = []
-  for (const { text } of pretrainingDocuments(settings.seed))
-    documents.push(...documentSequences(text, chat, { start, end }, settings.documentTokens))
-  const tokens = documents.reduce((sum, document) => sum + document.tokens.length, 0)
-  say(`text: ${documents.length} documents, ${tokens} tokens`)
   return {
-    text: endlessly(documents, deriveSeed(settings.seed, 'documents')),
+    text: passes((pass) => {
+      const documents: TrainSequence[] = []
+      for (const { text } of pretrainingDocuments(deriveSeed(settings.seed, 'text', pass)))
+        documents.push(...documentSequences(text, chat, { start, end }, settings.documentTokens))
+      return documents
+    }),
     conversation: (index) => {
       const language = demonstrationLanguages[index % demonstrationLanguages.length]
       const { messages } = demonstration(deriveSeed(settings.seed, 'demonstration', index), { language })
@@ -95,7 +89,7 @@ function openSources(chat: ChatFormat): Sources {
 /** How far into its sources the training has read: part of the checkpoint. */
 interface Place {
   step: number
-  texts: number
+  texts: { pass: number; index: number }
   conversations: number
 }
 
@@ -105,7 +99,7 @@ function nextBatch(place: Place, sources: Sources, share: number): TrainSequence
   let spoken = 0
   while (tokens < settings.tokensPerStep) {
     const talk = spoken < share * tokens || (share > 0 && tokens === 0)
-    const item = talk ? sources.conversation(place.conversations++) : sources.text(place.texts++)
+    const item = talk ? sources.conversation(place.conversations++) : sources.text(place.texts)
     batch.push(item)
     tokens += item.tokens.length
     if (talk) spoken += item.tokens.length
@@ -130,7 +124,7 @@ async function main(): Promise<void> {
   const sources = openSources(chat)
   const checkpoint = join(flags.work, 'checkpoint')
   const placeFile = join(flags.work, 'place.json')
-  let place: Place = { step: 0, texts: 0, conversations: 0 }
+  let place: Place = { step: 0, texts: { pass: 0, index: 0 }, conversations: 0 }
   if (existsSync(placeFile)) {
     const stored = JSON.parse(readFileSync(placeFile, 'utf8')) as Place
     await policy.load(`${checkpoint}-${stored.step}`)

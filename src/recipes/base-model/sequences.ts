@@ -1,4 +1,3 @@
-import { createRandom, deriveSeed } from '../../core/index.js'
 import type { TrainSequence } from '../../policy/index.js'
 import type { ChatFormat, Message } from '../../text/index.js'
 
@@ -61,16 +60,19 @@ export function normalizeWeights(batch: readonly TrainSequence[]): TrainSequence
   return batch.map((item) => ({ ...item, weights: item.weights.map((weight) => weight / total) }))
 }
 
-/** Endless passes over a list, each in a fresh order that depends on the seed and the pass alone. */
-export function endlessly<T>(items: readonly T[], seed: number): (index: number) => T {
-  let pass = -1
-  let order: T[] = []
-  return (index) => {
-    const wanted = Math.floor(index / items.length)
-    if (wanted !== pass) {
-      pass = wanted
-      order = createRandom(deriveSeed(seed, 'pass', pass)).shuffle(items)
+/** Endless passes over what `read` answers for pass 0, 1, ...; the place says where to go on, and is moved. */
+export function passes<T>(read: (pass: number) => readonly T[]): (place: { pass: number; index: number }) => T {
+  let loaded = -1
+  let items: readonly T[] = []
+  return (place) => {
+    if (loaded === place.pass && place.index >= items.length) {
+      place.pass++
+      place.index = 0
     }
-    return order[index % items.length]
+    if (loaded !== place.pass) {
+      items = read(place.pass)
+      loaded = place.pass
+    }
+    return items[place.index++]
   }
 }

@@ -3,7 +3,7 @@ import type { DecoderConfig } from '../../models/index.js'
 /** Everything that decides what the base model becomes. The same settings on the same machine give the same weights. */
 export const settings = {
   seed: 1,
-  vocabularySize: 2048,
+  vocabularySize: 3072,
   decoder: {
     modelType: 'llama',
     hiddenSize: 128,
