@@ -15,7 +15,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const checked = new Set(['sh', 'bash', 'shell', 'console', 'ts', 'typescript', 'js', 'javascript', 'json'])
 
 /** The fenced blocks of a page: language, instruction, text and the line they begin at. */
-export function blocksOf(markdown) {
+function blocksOf(markdown) {
   const blocks = []
   let open = null
   for (const [i, line] of markdown.split('\n').entries()) {
@@ -90,7 +90,7 @@ function typeErrors(folder, blocks) {
 }
 
 function checkPage(page) {
-  const blocks = blocksOf(readFileSync(join(root, page), 'utf8')).filter((block) => checked.has(block.language))
+  const blocks = blocksOf(readFileSync(resolve(root, page), 'utf8')).filter((block) => checked.has(block.language))
   const folder = mkdtempSync(join(tmpdir(), 'myriad-docs-'))
   const failures = []
   try {
@@ -120,17 +120,15 @@ function checkPage(page) {
   return failures
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const given = process.argv.slice(2)
-  const pages = [
-    'README.md',
-    'CONTRIBUTING.md',
-    ...readdirSync(join(root, 'docs'))
-      .filter((name) => name.endsWith('.md'))
-      .sort()
-      .map((name) => `docs/${name}`),
-  ]
-  const failures = (given.length > 0 ? given : pages).flatMap(checkPage)
-  for (const failure of failures) console.error(`\n${failure}`)
-  process.exit(failures.length === 0 ? 0 : 1)
-}
+const given = process.argv.slice(2)
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `docs/${name}`),
+]
+const failures = (given.length > 0 ? given : pages).flatMap(checkPage)
+for (const failure of failures) console.error(`\n${failure}`)
+process.exit(failures.length === 0 ? 0 : 1)
