@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom, deriveSeed } from '../core/index.js'
-import { between, checkGradient, type GradientCase } from './check-gradient.js'
+import { between, checkGradient, type GradientCase } from './testing/check-gradient.js'
 import { createGraph } from './graph.js'
 import { grad } from './grad.js'
 import * as ops from './ops/index.js'

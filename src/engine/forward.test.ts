@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { forwardCases } from './forward-cases.js'
+import { forwardCases } from './testing/forward-cases.js'
 import { createGraph } from './graph.js'
 import {
   causalMask,
@@ -53,7 +53,7 @@ describe('operations compute what they say', () => {
 
   it('every one of the table', () => {
     const missing = [...operations().keys()].filter((name) => !(name in forwardCases))
-    assert.deepEqual(missing, [], 'operations without a case in forward-cases.ts')
+    assert.deepEqual(missing, [], 'operations without a case in testing/forward-cases.ts')
   })
 })
 

@@ -10,7 +10,16 @@ export { devices, type Device, type Port } from './session.js'
 export * from './ops/index.js'
 export { canonical, describeShape, productOf } from './dimensions.js'
 export type { DataType, Dimension, Operand, Shape, Tensor, TypedArray, Value } from './types.js'
-export type { Operation } from './operation.js'
+export {
+  operation,
+  type Attributes,
+  type GradientCall,
+  type LowerCall,
+  type Operation,
+  type TensorType,
+} from './operation.js'
+export type { Lowering } from './lower.js'
+export type { OnnxAttribute } from './onnx.js'
 export {
   accumulate,
   adamW,

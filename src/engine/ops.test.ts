@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkGradient } from './check-gradient.js'
-import { gradientCases } from './gradient-cases.js'
+import { checkGradient } from './testing/check-gradient.js'
+import { gradientCases } from './testing/gradient-cases.js'
 import { operations } from './ops/index.js'
 
 /** Operations that make constants, and inputs: nothing flows back through them. */
@@ -56,6 +56,6 @@ describe('derivatives agree with central finite differences', () => {
       ...notDifferentiable,
     ])
     const missing = [...operations().keys()].filter((name) => !covered.has(name))
-    assert.deepEqual(missing, [], 'operations without a case in gradient-cases.ts')
+    assert.deepEqual(missing, [], 'operations without a case in testing/gradient-cases.ts')
   })
 })

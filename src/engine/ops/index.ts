@@ -1,7 +1,7 @@
 /**
  * Every operation, one row each: shape rule, ONNX lowering, vector-Jacobian product. The functions that apply them are
- * beside the rows. To add one: write its row and function in the file it belongs to, list it here, and give it a case in
- * ops.test.ts, which fails otherwise.
+ * beside the rows. To add one: write its row and function in the file it belongs to, export the function here, and give it
+ * a case in testing/gradient-cases.ts and testing/forward-cases.ts; tests fail until it has both.
  */
 import type { Operation } from '../operation.js'
 import * as arithmetic from './arithmetic.js'

@@ -1,7 +1,7 @@
 /** For tests: what each operation computes, on numbers that can be checked by hand (or, where said, with NumPy or PyTorch). */
-import type { Graph } from './graph.js'
-import * as ops from './ops/index.js'
-import type { Tensor } from './types.js'
+import type { Graph } from '../graph.js'
+import * as ops from '../ops/index.js'
+import type { Tensor } from '../types.js'
 
 export interface ForwardCase {
   build(graph: Graph): Tensor

@@ -1,8 +1,8 @@
 /** For tests: at least one case per differentiable operation. A key is the operation's name, or `name, what is special`. */
-import type { Random } from '../core/index.js'
+import type { Random } from '../../core/index.js'
 import { between, spaced, type CaseInput, type GradientCase } from './check-gradient.js'
-import * as ops from './ops/index.js'
-import type { Tensor } from './types.js'
+import * as ops from '../ops/index.js'
+import type { Tensor } from '../types.js'
 
 const x = { shape: ['batch', 'time', 3] } as const
 const away: CaseInput = { shape: ['batch', 'time', 3], values: spaced }

@@ -1,9 +1,9 @@
 /** For tests: derivatives of a graph against central finite differences. */
-import { createRandom, deriveSeed, type Random } from '../core/index.js'
-import { createGraph, type Graph } from './graph.js'
-import { grad } from './grad.js'
-import { compile } from './program.js'
-import { sizeOf, type DataType, type Shape, type Tensor, type TypedArray, type Value } from './types.js'
+import { createRandom, deriveSeed, type Random } from '../../core/index.js'
+import { createGraph, type Graph } from '../graph.js'
+import { grad } from '../grad.js'
+import { compile } from '../program.js'
+import { sizeOf, type DataType, type Shape, type Tensor, type TypedArray, type Value } from '../types.js'
 
 /** An input of a case: its symbolic shape, and its elements (standard normal unless given). */
 export interface CaseInput {
