@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { z } from 'zod'
 import { applyOverrides, readConfigFile } from './config-file.js'
-import { parseConfig } from './config.js'
+import { configSchema, parseConfig } from './config.js'
 import { learningRateAt } from './schedule.js'
 
 const base = { model: 'm', tasks: [{ id: 'sort' }], steps: 10 }
@@ -79,4 +80,17 @@ test('learning rates, worked out by hand', () => {
   assert.deepEqual(at('linear', [4, 9, 14]), [1, 0.55, 0.1])
   assert.deepEqual(at('cosine', [4, 9, 14]), [1, 0.55, 0.1])
   assert.deepEqual(at('cosine', [6]), [Number((0.1 + (0.9 * (1 + Math.cos(Math.PI * 0.2))) / 2).toFixed(9))])
+})
+
+test('docs/loop.md names every field', () => {
+  const page = readFileSync(new URL('../../docs/loop.md', import.meta.url), 'utf8')
+  const named = new Set(page.match(/[A-Za-z]+/g))
+  const fieldsOf = (schema: { properties?: Record<string, object> }): string[] =>
+    Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [name, ...fieldsOf(inner)])
+  const fields = fieldsOf(z.toJSONSchema(configSchema, { io: 'input' }) as object)
+  assert.ok(fields.length > 40)
+  assert.deepEqual(
+    fields.filter((field) => !named.has(field)),
+    [],
+  )
 })

@@ -66,9 +66,9 @@ test('tokens in, tokens out: an episode of three turns, token by token', async (
   const [trajectory] = groups[0].trajectories
   const plus = chat.tokenizer.encode('+')[0]
   const end = chat.tokenizer.stopTokens[0]
-  const prompt = chat.prompt([{ role: 'user', content: 'a' }])
+  const prompt = chat.prompt([{ role: 'user', content: 'f' }])
   const world = (text: string): number[] => chat.continuation([{ role: 'user', content: text }], { closed: true })
-  const expected = [...prompt, plus, end, ...world('b'), plus, end, ...world('c'), plus, end]
+  const expected = [...prompt, plus, end, ...world('g'), plus, end, ...world('h'), plus, end]
   assert.deepEqual(trajectory.tokens, expected)
   assert.deepEqual(
     [...trajectory.mask].flatMap((sampled, t) => (sampled ? [trajectory.tokens[t]] : [])),
@@ -84,7 +84,7 @@ test('tokens in, tokens out: an episode of three turns, token by token', async (
   assert.equal(sampledTokens, 6)
   assert.deepEqual(
     trajectory.messages.map(({ role, content }) => role + content),
-    ['usera', 'assistant+', 'userb', 'assistant+', 'userc', 'assistant+'],
+    ['userf', 'assistant+', 'userg', 'assistant+', 'userh', 'assistant+'],
   )
 })
 

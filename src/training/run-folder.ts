@@ -9,6 +9,8 @@ import type { EpisodeRecord, EvaluationRecord, StepMetrics, Summary } from './ty
 /** The files of a run; docs/loop.md says what stands in each. */
 export interface RunFolder {
   readonly path: string
+  /** Makes the folder and writes config.json, unless the run has begun already. */
+  begin(): Promise<void>
   appendStep(metrics: StepMetrics, episodes: readonly EpisodeRecord[]): Promise<void>
   appendEvaluation(record: EvaluationRecord): Promise<void>
   /** Evaluations so far, in order. */
@@ -21,27 +23,26 @@ export interface RunFolder {
 }
 
 /**
- * Opens a run folder for a configuration: makes it, or with `resume` goes on with the run in it (or begins it, when it had
- * not begun).
+ * The run folder of a configuration: a new one, or with `resume` that of the run in it. Nothing is written yet, so that a
+ * model that cannot be opened leaves no run behind.
  *
  * @throws MyriadError 'usage' when it holds a run and `resume` was not asked for, or a run of another configuration
  */
 export async function openRun(path: string, config: TrainConfig, resume: boolean): Promise<RunFolder> {
-  await fileWork(path, () => mkdir(path, { recursive: true }))
   const text = await readIfPresent(join(path, 'config.json'))
-  if (text === null) {
-    await writeAtomically(join(path, 'config.json'), `${JSON.stringify(config, null, 2)}\n`)
-  } else if (!resume) {
-    throw new MyriadError(
-      'usage',
-      `${path} already holds a run. Resume it with --resume, or choose another --out folder.`,
-    )
-  } else {
-    refuseOther(path, await readRunConfig(path), config)
+  if (text !== null && !resume) {
+    const advice = 'Resume it with --resume, or choose another --out folder.'
+    throw new MyriadError('usage', `${path} already holds a run. ${advice}`)
   }
+  if (text !== null) refuseOther(path, await readRunConfig(path), config)
   const file = (name: string): string => join(path, name)
   return {
     path,
+    begin: async () => {
+      if (text !== null) return
+      await fileWork(path, () => mkdir(path, { recursive: true }))
+      await writeAtomically(file('config.json'), `${JSON.stringify(config, null, 2)}\n`)
+    },
     appendStep: async (metrics, episodes) => {
       await appendLines(file('episodes.jsonl'), episodes)
       await appendLines(file('metrics.jsonl'), [metrics])

@@ -12,7 +12,7 @@ const won: Outcome = { reward: 1, success: true, wellFormed: true }
 const lost: Outcome = { reward: 0, success: false, wellFormed: true }
 const malformed: Outcome = { reward: 0, success: false, wellFormed: false }
 
-/** Single-turn: say the letter that was shown. The eval split holds the letters g and h. */
+/** Single-turn: say the letter that was shown. The eval split holds the letters d and e. */
 export const echo: Task = {
   id: 'echo',
   description: 'say the same letter',
@@ -21,7 +21,7 @@ export const echo: Task = {
   maxTurns: 1,
   maxReplyTokens: 3,
   generate: (seed, { language, difficulty, split }): Problem => {
-    const key = createRandom(seed).pick([...(split === 'train' ? 'abcdef' : 'gh')])
+    const key = createRandom(seed).pick([...(split === 'train' ? 'abc' : 'de')])
     return { task: 'echo', language, difficulty, split, key, data: key }
   },
   play: (problem): Episode => ({
@@ -30,15 +30,15 @@ export const echo: Task = {
       const outcome = reply === problem.key ? won : reply.length === 1 ? lost : malformed
       return { messages: [], done: true, outcome }
     },
-    randomReply: (random) => random.pick([...'abcdefgh']),
+    randomReply: (random) => random.pick([...'abcde']),
     expertReply: () => problem.key,
   }),
 }
 
-/** Multi-turn: say "+" three times, one at a time; the world answers with how far you are. */
+/** Multi-turn: begin a reply with "+" three times; the world answers with how far you are. */
 export const climb: Task = {
   id: 'climb',
-  description: 'say + three times',
+  description: 'say something that begins with + three times',
   difficulty: { easiest: 'the same', hardest: 'the same' },
   languages: ['en', 'sw'],
   maxTurns: 3,
@@ -50,12 +50,12 @@ export const climb: Task = {
   play: (): Episode => {
     let height = 0
     return {
-      messages: [{ role: 'user', content: 'a' }],
+      messages: [{ role: 'user', content: 'f' }],
       respond: (reply): Turn => {
-        if (reply !== '+') return { messages: [], done: true, outcome: { ...malformed, reward: height / 10 } }
+        if (!reply.startsWith('+')) return { messages: [], done: true, outcome: { ...malformed, reward: height / 4 } }
         height++
         if (height === 3) return { messages: [], done: true, outcome: won }
-        return { messages: [{ role: 'user', content: 'abc'[height] }], done: false }
+        return { messages: [{ role: 'user', content: 'fgh'[height] }], done: false }
       },
       randomReply: (random) => random.pick(['+', 'a']),
       expertReply: () => '+',
@@ -77,9 +77,9 @@ export const TEST_CONFIG: TrainConfigInput = {
   model: 'none',
   tasks: [{ id: 'echo' }, { id: 'climb' }],
   steps: 12,
-  groupsPerStep: 8,
+  groupsPerStep: 12,
   samplesPerProblem: 8,
-  learningRate: 0.5,
+  learningRate: 0.3,
   warmupSteps: 2,
   evaluation: { problemsPerCell: 2, samples: 4, randomPlays: 4 },
 }

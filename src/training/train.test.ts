@@ -29,18 +29,18 @@ const short = { ...TEST_CONFIG, steps: 3 }
 test('a run learns, and leaves its folder behind', async () => {
   const events: TrainEvent[] = []
   const onEvent = (event: TrainEvent): void => void events.push(event)
-  const summary = await train({ ...TEST_CONFIG, steps: 60 }, options('learns', { onEvent }))
+  const summary = await train({ ...TEST_CONFIG, steps: 40 }, options('learns', { onEvent }))
   const success = (rows: typeof summary.evaluation.before): number =>
     rows.find((row) => row.task === 'climb' && row.decoding === 'sampled')!.success
-  assert.ok(success(summary.evaluation.before) < 0.2)
-  assert.ok(success(summary.evaluation.after!) > 0.8)
+  assert.ok(success(summary.evaluation.before) < 0.3)
+  assert.ok(success(summary.evaluation.after!) > 0.7)
   const steps = stepsOf('learns')
   assert.deepEqual(
     steps.map(({ step }) => step),
-    Array.from({ length: 60 }, (_, i) => i + 1),
+    Array.from({ length: 40 }, (_, i) => i + 1),
   )
-  assert.ok(steps[59].tasks.echo.success > steps[0].tasks.echo.success + 0.2)
-  assert.ok(steps[59].entropy! < steps[0].entropy! / 2)
+  assert.ok(steps[39].tasks.echo.success > steps[0].tasks.echo.success + 0.2)
+  assert.ok(steps[39].entropy! < steps[0].entropy! / 2)
   const files = ['checkpoints', 'config.json', 'episodes.jsonl', 'evaluations.jsonl', 'metrics.jsonl']
   assert.deepEqual(readdirSync(join(root, 'learns')).sort(), [...files, 'report.html', 'summary.json'])
   assert.deepEqual(
@@ -80,7 +80,7 @@ test('a reward that throws drops its trajectory, is counted, and the run goes on
   assert.equal(summary.skippedSteps, 0)
   assert.match(dropped[0], /moody.*judge down/)
   const [first] = stepsOf('moody')
-  assert.equal(first.episodes + first.dropped['reward-error'], 64)
+  assert.equal(first.episodes + first.dropped['reward-error'], 96)
 })
 
 test('a reward that is not a number skips the step; several in a row stop the run with an explanation', async () => {
@@ -121,7 +121,7 @@ test('a gradient that is not finite skips the step, and the run goes on when it 
   )
   assert.match(steps[1].skipped!, /norm of the gradient Infinity/)
   assert.deepEqual([steps[0].version, steps[1].version], [1, 1])
-  assert.ok(steps[3].version > 1)
+  assert.ok(steps[3].version > 1 && summary.finished)
 })
 
 test('a task that fails is counted, and the others are trained', async () => {
@@ -143,7 +143,7 @@ test('a task that fails is counted, and the others are trained', async () => {
   const config = { ...short, tasks: [{ id: 'broken' }, { id: 'echo' }] }
   const summary = await train(config, options('broken', { tasks: [broken, echo] }))
   assert.ok(summary.dropped['task-error'] > 50)
-  assert.equal(stepsOf('broken')[2].tasks.echo.groups, 4)
+  assert.equal(stepsOf('broken')[2].tasks.echo.groups, 6)
   assert.ok(stepsOf('broken')[2].version > 0)
 })
 

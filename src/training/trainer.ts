@@ -1,0 +1,216 @@
+import type { Assignment } from '../curriculum/types.js'
+import { messageOf, MyriadError } from '../core/index.js'
+import { evaluate } from '../evaluation/evaluate.js'
+import { randomPlayer } from '../evaluation/random-player.js'
+import { writeReport } from '../evaluation/report.js'
+import type { Policy } from '../policy/types.js'
+import type { ChatFormat } from '../text/types.js'
+import { loadCheckpoint, saveCheckpoint, saveFinal } from './checkpoint.js'
+import type { TrainConfig } from './config.js'
+import { learn, NO_UPDATE } from './learn.js'
+import { episodeRecords, stepMetrics } from './metrics.js'
+import type { Parts } from './prepare.js'
+import { rollout, type DroppedEpisode, type RolloutItem } from './rollout.js'
+import type { RunFolder } from './run-folder.js'
+import { learningRateAt } from './schedule.js'
+import { addStep, initialTotals, summarize } from './summary.js'
+import type { TrainOptions } from './train.js'
+import type { EvaluationPhase, EvaluationRecord, RunState, StepMetrics, Summary, TrainEvent } from './types.js'
+
+/** All that a run works with. */
+export interface TrainerContext {
+  config: TrainConfig
+  options: Pick<TrainOptions, 'onEvent' | 'signal'>
+  parts: Parts
+  run: RunFolder
+  policy: Policy
+  chat: ChatFormat
+  reference: Policy | null
+}
+
+/** One run, from opening to summary. */
+export class Trainer {
+  private readonly context: TrainerContext
+  private state: RunState
+  private evaluations: EvaluationRecord[] = []
+  /** When the current stretch began, on the clock of `totals.wallSeconds`. */
+  private clock = performance.now()
+
+  constructor(context: TrainerContext) {
+    this.context = context
+    this.state = { step: 0, curriculum: context.parts.curriculum.state(), totals: initialTotals() }
+  }
+
+  async run(): Promise<Summary> {
+    const { config, options, run, policy } = this.context
+    await run.begin()
+    await this.restore()
+    this.emit({ type: 'start', config, out: run.path, step: this.state.step })
+    if (!this.evaluations.some(({ phase }) => phase === 'before') && !(await this.evaluate('before')))
+      return this.pause()
+    while (this.state.step < config.steps) {
+      if (options.signal?.aborted) return this.pause()
+      await this.step(this.state.step + 1)
+    }
+    if (!(await this.evaluate('after'))) return this.pause()
+    await saveFinal(run.path, policy)
+    const summary = this.summary(true)
+    await run.writeSummary(summary)
+    this.emit({ type: 'done', summary, report: await writeReport(run.path) })
+    return summary
+  }
+
+  /** A step is whole when its checkpoint is: what is written before that is cut back on resuming. */
+  private async step(step: number): Promise<void> {
+    const { config, run, policy, chat, parts, reference } = this.context
+    const { algorithm, curriculum } = parts
+    const started = performance.now()
+    const { items, failed } = this.generate(curriculum.next(step, config.seed))
+    const play = await rollout({
+      policy,
+      chat,
+      items,
+      score: parts.score,
+      limits: config.limits,
+      seedPath: [config.seed, 'sample', step],
+    })
+    play.dropped.push(...failed)
+    curriculum.observe(play.groups)
+    const lesson = algorithm.learn(play.groups)
+    const played = performance.now()
+    const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
+    const learningRate = learningRateAt(config, step)
+    const update = poisoned
+      ? NO_UPDATE
+      : await learn({ policy, reference, algorithm, lesson, config, learningRate, step })
+    const metrics = stepMetrics({
+      step,
+      play,
+      lesson,
+      update,
+      skipped: poisoned?.message ?? update.failure,
+      version: policy.version,
+      learningRate,
+      time: {
+        rolloutSeconds: seconds(started, played),
+        updateSeconds: seconds(played),
+        wallSeconds: this.wallSeconds(),
+      },
+    })
+    this.state = { step, curriculum: curriculum.state(), totals: addStep(this.state.totals, metrics) }
+    await run.appendStep(metrics, episodeRecords(step, play.groups, lesson, chat.tokenizer, config.episodesPerStep))
+    if (play.dropped.length > 0) this.emit({ type: 'dropped', step, episodes: play.dropped })
+    this.emit({ type: 'step', metrics, steps: config.steps })
+    const { every } = config.evaluation
+    if (every > 0 && step % every === 0 && step < config.steps) await this.evaluate('during')
+    if (step % config.checkpointEvery === 0 || step === config.steps) await this.checkpoint()
+    this.stopWhenPoisoned(metrics)
+  }
+
+  /** Assignments as problems; those whose task cannot make one are counted as dropped. */
+  private generate(assignments: readonly Assignment[]): { items: RolloutItem[]; failed: DroppedEpisode[] } {
+    const { config, parts } = this.context
+    const items: RolloutItem[] = []
+    const failed: DroppedEpisode[] = []
+    for (const { task: id, language, difficulty, seed } of assignments) {
+      const { task } = parts.tasks.find((candidate) => candidate.task.id === id)!
+      try {
+        const problem = task.generate(seed, { language, difficulty, split: 'train' })
+        items.push({ task, problem, samples: config.samplesPerProblem, temperature: config.temperature })
+      } catch (error) {
+        const message = `task "${id}" (${language}) could not make a problem: ${messageOf(error)}`
+        for (let i = 0; i < config.samplesPerProblem; i++) failed.push({ reason: 'task-error', task: id, message })
+      }
+    }
+    return { items, failed }
+  }
+
+  /** Takes up the last checkpoint, if there is one, and forgets what was written after it. */
+  private async restore(): Promise<void> {
+    const { run, policy, parts } = this.context
+    const state = await loadCheckpoint(run.path, policy)
+    if (state) {
+      this.state = state
+      parts.curriculum.restore(state.curriculum)
+    }
+    await run.cutBack(this.state.step)
+    this.evaluations = await run.evaluations()
+  }
+
+  /** @returns false when it was interrupted: nothing of it is kept then */
+  private async evaluate(phase: EvaluationPhase): Promise<boolean> {
+    const { config, options, parts, policy, chat, run } = this.context
+    const { problemsPerCell, samples, seed, randomPlays } = config.evaluation
+    try {
+      const result = await evaluate({
+        policy,
+        chat,
+        tasks: parts.tasks,
+        score: parts.score,
+        problemsPerCell,
+        samples,
+        seed,
+        limits: config.limits,
+        onProgress: (done, total) => this.emit({ type: 'progress', phase, done, total }),
+        // An evaluation in the middle belongs to its step, which is finished.
+        signal: phase === 'during' ? undefined : options.signal,
+      })
+      const plays = { problemsPerCell, plays: randomPlays, seed, turnTimeoutMs: config.limits.turnTimeoutMs }
+      const random = phase === 'before' && randomPlays > 0 ? await randomPlayer(parts.tasks, plays) : []
+      const { rows, tasks, languages, overall, dropped } = result
+      const record = { phase, step: this.state.step, rows, tasks, languages, overall, random, dropped }
+      await run.appendEvaluation(record)
+      this.evaluations.push(record)
+      this.emit({ type: 'evaluation', record })
+      return true
+    } catch (error) {
+      if (phase !== 'during' && options.signal?.aborted) return false
+      throw error
+    }
+  }
+
+  private async checkpoint(): Promise<void> {
+    const { run, policy } = this.context
+    this.state.totals.wallSeconds = this.wallSeconds()
+    this.clock = performance.now()
+    const folder = await saveCheckpoint(run.path, policy, this.state)
+    this.emit({ type: 'checkpoint', step: this.state.step, folder })
+  }
+
+  private async pause(): Promise<Summary> {
+    const { config, run } = this.context
+    const { step } = this.state
+    if (step > 0 && step % config.checkpointEvery !== 0) await this.checkpoint()
+    this.emit({ type: 'interrupted', step, steps: config.steps, out: run.path })
+    return this.summary(false)
+  }
+
+  private stopWhenPoisoned(metrics: StepMetrics): void {
+    const { config, run } = this.context
+    const { skippedInARow } = this.state.totals
+    if (skippedInARow < config.maxBadSteps) return
+    throw new MyriadError(
+      'numeric',
+      `stopped at step ${metrics.step}: ${skippedInARow} steps in a row had to be skipped. The last one because ` +
+        `${metrics.skipped}. Everything until then is in ${run.path}. Look at the reward; or lower learningRate.`,
+    )
+  }
+
+  private summary(finished: boolean): Summary {
+    const { config, run } = this.context
+    const totals = { ...this.state.totals, wallSeconds: this.wallSeconds() }
+    return summarize({ config, out: run.path, step: this.state.step, totals, evaluations: this.evaluations, finished })
+  }
+
+  private wallSeconds(): number {
+    return this.state.totals.wallSeconds + seconds(this.clock)
+  }
+
+  private emit(event: TrainEvent): void {
+    this.context.options.onEvent?.(event)
+  }
+}
+
+function seconds(from: number, to = performance.now()): number {
+  return (to - from) / 1000
+}
