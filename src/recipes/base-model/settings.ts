@@ -23,13 +23,13 @@ export const settings = {
   } satisfies Omit<DecoderConfig, 'vocabularySize'>,
   /** Longest document in tokens; longer ones are cut into pieces. */
   documentTokens: 120,
-  tokensPerStep: 4096,
+  tokensPerStep: 2048,
   weightDecay: 0.1,
   clipNorm: 1,
   /** Text only: udhr, facts, names, numbers, alphabets. */
-  pretraining: { steps: 3000, learningRate: 3e-3, warmupSteps: 100, demonstrationShare: 0 },
+  pretraining: { steps: 4000, learningRate: 3e-3, warmupSteps: 100, demonstrationShare: 0 },
   /** Conversations, with text mixed in so that what was read is not forgotten. */
-  instruction: { steps: 2400, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
+  instruction: { steps: 4000, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
   /** Loss weight of what the model only reads in a conversation; what it says counts 1. */
   contextWeight: 0.1,
 } as const

@@ -1,0 +1,29 @@
+import type { TrainConfigInput } from '../training/index.js'
+
+/**
+ * What `npm start` trains: the base model on tasks of two kinds. What it has read but answers unsurely is sharpened (facts,
+ * translate, lookup); what it has no policy for is found by trying (sort, reverse, larger, guess, maze, nim).
+ */
+export const quickstart: Omit<TrainConfigInput, 'model'> = {
+  name: 'quickstart',
+  tasks: [
+    { id: 'sort', difficulty: [0, 0.5] },
+    { id: 'reverse', difficulty: [0, 0.5] },
+    { id: 'larger' },
+    { id: 'guess', difficulty: [0.5, 1] },
+    { id: 'maze', difficulty: [0, 0.5] },
+    { id: 'nim', difficulty: [0, 0.5] },
+    { id: 'facts', difficulty: [0, 0.5] },
+    { id: 'lookup' },
+  ],
+  rewards: { task: 1, language: 0.2, format: 0.1 },
+  algorithm: { normalization: 'mean' },
+  steps: 150,
+  groupsPerStep: 40,
+  samplesPerProblem: 8,
+  learningRate: 5e-4,
+  schedule: 'linear',
+  finalLearningRate: 0.1,
+  warmupSteps: 5,
+  evaluation: { problemsPerCell: 12, samples: 8 },
+}
