@@ -8,7 +8,6 @@ import { spread } from './report-episodes.js'
 import { escapeHtml, html } from './report-html.js'
 import { compact, duration, points, tick } from './report-stats.js'
 import { madeUpRun, writeMadeUpRun } from './report-testing.js'
-import { tokenTexts } from './report-tokens.js'
 import { writeReport } from './report.js'
 
 function temporary(t: TestContext): string {
@@ -164,17 +163,4 @@ test('small helpers', () => {
   assert.equal(points(0.65, 0.2), '−45 points')
   assert.equal(duration(3725), '1 h 2 min')
   assert.deepEqual([0, 12345, 0.0123, 2e-5, 250].map(compact), ['0', '12.3k', '0.012', '0.00002', '250'])
-})
-
-test('the texts of tokens are whole characters, and together the whole text', () => {
-  const bytes = new TextDecoder('utf-8')
-  const byteTokenizer = { decode: (tokens: readonly number[]) => bytes.decode(Uint8Array.from(tokens)) }
-  const tokensOf = (text: string): number[] => [...new TextEncoder().encode(text)]
-  for (const text of ['整列 い', 'a\u0301b', '👩‍👩‍👧 ẹ̀', '']) {
-    const texts = tokenTexts(byteTokenizer, tokensOf(text))
-    assert.equal(texts.join(''), text)
-    assert.ok(texts.every((piece) => !piece.includes('\uFFFD')))
-  }
-  const broken = [0xe6, 0x61, 0xff, 0x62, 0xe6]
-  assert.equal(tokenTexts(byteTokenizer, broken).join(''), byteTokenizer.decode(broken))
 })
