@@ -152,6 +152,25 @@ for (const inline of [true, false]) {
       await program.close()
     })
 
+    it('reads views of larger buffers', async () => {
+      const graph = createGraph()
+      const program = await compile(graph, { outputs: { y: ops.mul(graph.input('x', ['n']), 2) }, inline })
+      const { y } = await program.run({ x: { data: Float32Array.of(1, 2, 3, 4, 5).subarray(2, 4), shape: [2] } })
+      assert.deepEqual([...y.data], [6, 8])
+      await program.close()
+    })
+
+    it('answers overlapping runs in order', async () => {
+      const graph = createGraph()
+      const program = await compile(graph, { outputs: { y: ops.mul(graph.input('x', []), 2) }, inline })
+      const results = await Promise.all([1, 2, 3].map((x) => program.run({ x: floats([], () => x) })))
+      assert.deepEqual(
+        results.map(({ y }) => y.data[0]),
+        [2, 4, 6],
+      )
+      await program.close()
+    })
+
     it('tells when a dimension cannot be known', async () => {
       const graph = createGraph()
       const x = graph.input('x', ['a*b'])
@@ -215,26 +234,26 @@ describe('the main thread', () => {
     for (let i = 0; i < 150; i++) x = ops.tanh(ops.matmul(x, ops.add(x, i)))
     const program = await compile(graph, { outputs: { y: ops.sum(x) } })
     const feed = { x: floats([512, 512], (i) => (i % 7) / 1000) }
-    const { eventLoopUtilization } = performance
-    const before = eventLoopUtilization()
-    const start = performance.now()
-    let longest = 0
-    let last = start
-    const timer = setInterval(() => {
-      const now = performance.now()
-      longest = Math.max(longest, now - last)
-      last = now
-    }, 5)
-    await program.run(feed)
-    clearInterval(timer)
-    const elapsed = performance.now() - start
-    const { active } = eventLoopUtilization(before)
+    // A busy machine makes gaps longer, never shorter: one undisturbed run is proof.
+    let shortest = Infinity
+    for (let attempt = 0; attempt < 8 && shortest >= 50; attempt++) {
+      const start = performance.now()
+      let longest = 0
+      let last = start
+      const tick = (): void => {
+        const now = performance.now()
+        longest = Math.max(longest, now - last)
+        last = now
+      }
+      const timer = setInterval(tick, 2)
+      await program.run(feed)
+      tick()
+      clearInterval(timer)
+      const elapsed = last - start
+      assert.ok(elapsed > 100, `the program took ${elapsed.toFixed(0)} ms: too short to tell`)
+      shortest = Math.min(shortest, longest)
+    }
     await program.close()
-    assert.ok(elapsed > 150, `the program took ${elapsed.toFixed(0)} ms: too short to tell`)
-    // The loop's own busy time is what blocking would show as; the gap between ticks also counts a busy machine.
-    assert.ok(
-      active < 50,
-      `the event loop was busy for ${active.toFixed(0)} of ${elapsed.toFixed(0)} ms (longest gap ${longest.toFixed(0)} ms)`,
-    )
+    assert.ok(shortest < 50, `in every run the main thread was blocked for ${shortest.toFixed(0)} ms or more`)
   })
 })

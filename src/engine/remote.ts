@@ -22,6 +22,15 @@ interface Pending {
   reject: (error: Error) => void
 }
 
+/** A view crosses with its whole buffer, so that a small part of a large one is cut out first. */
+function compact(values: Readonly<Record<string, Value>>): Record<string, Value> {
+  const entries = Object.entries(values).map(([name, { data, shape }]): [string, Value] => {
+    const whole = data.byteLength === data.buffer.byteLength
+    return [name, { data: whole ? data : data.slice(), shape }]
+  })
+  return Object.fromEntries(entries)
+}
+
 /** Opens a session in a new worker thread. Arrays are copied on the way in and moved on the way out. */
 export async function openRemoteSession(spec: SessionSpec): Promise<Session> {
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: spec })
@@ -61,9 +70,9 @@ export async function openRemoteSession(spec: SessionSpec): Promise<Session> {
 
   await expect(0)
   return {
-    run: (feeds) => send({ kind: 'run', id: ++last, feeds }),
+    run: (feeds) => send({ kind: 'run', id: ++last, feeds: compact(feeds) }),
     // Nobody waits for a binding: the worker keeps what was wrong with it and tells at the next run.
-    bind: (values) => void send({ kind: 'bind', id: ++last, values }).catch(() => undefined),
+    bind: (values) => void send({ kind: 'bind', id: ++last, values: compact(values) }).catch(() => undefined),
     close: async () => {
       if (ended) return
       await send({ kind: 'close', id: ++last })

@@ -97,6 +97,8 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
     logSeverityLevel: 3,
+    // Plans of memory by input lengths pay when these never change; with many lengths they cost a quarter more memory.
+    enableMemPattern: false,
     extra: {
       session: {
         // A softmax over masked scores is full of numbers below 1e-38, each of which costs a hundred cycles.
