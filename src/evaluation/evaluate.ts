@@ -1,7 +1,7 @@
 import { messageOf } from '../core/index.js'
 import type { Policy } from '../policy/types.js'
 import type { ChatFormat } from '../text/types.js'
-import type { EpisodeLimits } from '../training/episode.js'
+import { DEFAULT_LIMITS, type EpisodeLimits } from '../training/episode.js'
 import { countDropped, rollout, type DroppedEpisode, type RolloutItem } from '../training/rollout.js'
 import type { Scorer } from '../training/scoring.js'
 import { evaluationProblems, type Cell } from './problems.js'
@@ -50,7 +50,7 @@ export async function evaluate(options: EvaluateOptions): Promise<Evaluation> {
     chat,
     items: plan.flatMap(itemsOf),
     score,
-    limits: options.limits ?? { turnTimeoutMs: 10_000 },
+    limits: options.limits ?? DEFAULT_LIMITS,
     seedPath: [seed, 'evaluation'],
     onEpisode: options.onProgress,
     signal: options.signal,

@@ -1,5 +1,6 @@
 import { createRandom, deriveSeed } from '../core/index.js'
 import type { Outcome, Problem, Task } from '../tasks/types.js'
+import { DEFAULT_LIMITS } from '../training/episode.js'
 import { withTimeout } from '../training/timeout.js'
 import { evaluationProblems } from './problems.js'
 import { clusteredInterval, mean } from './statistics.js'
@@ -23,7 +24,7 @@ export async function randomPlayer(
       const own: Outcome[] = []
       for (let play = 0; play < options.plays; play++) {
         const seed = deriveSeed(options.seed, 'random', task.id, language, i, play)
-        const outcome = await playRandomly(task, problem, seed, options.turnTimeoutMs ?? 10_000)
+        const outcome = await playRandomly(task, problem, seed, options.turnTimeoutMs ?? DEFAULT_LIMITS.turnTimeoutMs)
         if (outcome) own.push(outcome)
       }
       if (own.length > 0) outcomes.push(own)

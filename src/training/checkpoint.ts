@@ -1,11 +1,11 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { MyriadError, messageOf } from '../core/index.js'
 import type { Json } from '../core/index.js'
 import type { Policy } from '../policy/types.js'
-import { fileWork, readIfPresent, syncFolder, writeAtomically } from './files.js'
+import { fileWork, readIfPresent, syncFile, syncFolder, writeAtomically } from './files.js'
 import type { RunState } from './types.js'
 
 /** Checkpoints kept beside the final model: the last, and one before it should that one be damaged. */
@@ -100,14 +100,7 @@ async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) await syncTree(path)
-    else {
-      const file = await open(path, 'r')
-      try {
-        await file.sync()
-      } finally {
-        await file.close()
-      }
-    }
+    else await syncFile(path)
   }
   await syncFolder(folder)
 }

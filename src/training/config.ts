@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AGGREGATIONS } from '../algorithms/weights.js'
 import { MyriadError } from '../core/index.js'
+import { DEFAULT_LIMITS } from './episode.js'
 
 const share = z.number().min(0).max(1)
 const count = z.int().min(1)
@@ -75,7 +76,9 @@ const limitsSchema = z.strictObject({
   /** Most tokens per reply; the task's own limit unless given. */
   maxReplyTokens: count.optional(),
   /** How long a task may take to answer one reply. */
-  turnTimeoutMs: count.default(10_000),
+  turnTimeoutMs: count.default(DEFAULT_LIMITS.turnTimeoutMs),
+  /** How long the rewards of an episode may take. */
+  rewardTimeoutMs: count.default(DEFAULT_LIMITS.rewardTimeoutMs),
 })
 
 /** A training run as data. Unknown fields are refused. */

@@ -13,7 +13,12 @@ export interface EpisodeLimits {
   maxReplyTokens?: number
   /** How long a task may take to answer a reply. */
   turnTimeoutMs: number
+  /** How long the rewards of an episode may take. */
+  rewardTimeoutMs: number
 }
+
+/** Limits where nothing else is said. */
+export const DEFAULT_LIMITS: EpisodeLimits = { turnTimeoutMs: 10_000, rewardTimeoutMs: 60_000 }
 
 /** Why a trajectory was dropped. */
 export type DropReason = 'task-error' | 'task-timeout' | 'turn-limit' | 'reward-error' | 'reward-not-finite'

@@ -1,4 +1,5 @@
-import { open, readFile, rename, truncate } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, open, readFile, rename, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MyriadError, messageOf } from '../core/index.js'
 
@@ -63,14 +64,19 @@ export async function readIfPresent(path: string): Promise<string | null> {
   })
 }
 
-/** Adds a line of JSON and waits until it is on the disk. */
+/** Adds lines of JSON. They survive the process at once, the machine only after `syncFile`. */
 export async function appendLines(path: string, records: readonly unknown[]): Promise<void> {
   if (records.length === 0) return
+  await fileWork(path, () => appendFile(path, records.map((record) => `${JSON.stringify(record)}\n`).join('')))
+}
+
+/** Waits until what was written to a file is on the disk. A missing file is nothing to wait for. */
+export async function syncFile(path: string): Promise<void> {
+  if (!existsSync(path)) return
   await fileWork(path, async () => {
-    const file = await open(path, 'a')
+    const file = await open(path, 'r')
     try {
-      await file.writeFile(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
-      await file.datasync()
+      await file.sync()
     } finally {
       await file.close()
     }

@@ -8,7 +8,7 @@ import type { UpdateSummary } from './learn.js'
 import { countDropped, type Rollout } from './rollout.js'
 import type { EpisodeRecord, StepMetrics, TaskStep } from './types.js'
 
-/** Groups that agree by the metrics line and the event: what a step did. */
+/** What a step did, as a line of metrics.jsonl. */
 export function stepMetrics(parts: {
   step: number
   play: Rollout
@@ -33,6 +33,7 @@ export function stepMetrics(parts: {
     reward: mean(trajectories.map(({ reward }) => reward)),
     success: successOf(trajectories),
     languageConsistency: languageOf(trajectories),
+    rewardParts: partsOf(trajectories),
     tasks: Object.fromEntries(tasks),
     episodes: trajectories.length,
     groups: play.groups.length,
@@ -66,6 +67,12 @@ function successOf(trajectories: readonly Trajectory[]): number {
 
 function languageOf(trajectories: readonly Trajectory[]): number | null {
   return meanOfKnown(trajectories.map(({ languageConsistent }) => languageConsistent))
+}
+
+function partsOf(trajectories: readonly Trajectory[]): Record<string, number> {
+  const names = [...new Set(trajectories.flatMap(({ rewardParts }) => Object.keys(rewardParts)))].sort()
+  const values = (name: string): number[] => trajectories.flatMap(({ rewardParts }) => rewardParts[name] ?? [])
+  return Object.fromEntries(names.map((name) => [name, mean(values(name))]))
 }
 
 function entropyOf(trajectories: readonly Trajectory[]): number | null {
@@ -117,8 +124,21 @@ function episodeRecord(
     success: outcome.success,
     languageConsistent,
     rewardParts,
-    tokens: tokens.map((token) => tokenizer.decode([token])),
+    tokens: tokenTexts(tokens, tokenizer),
     mask: [...mask],
     advantages: Array.from(advantages, (advantage) => Number(advantage.toFixed(4))),
   }
+}
+
+/** Text of each token. A character made of several tokens stands at the last of them. */
+function tokenTexts(tokens: readonly number[], tokenizer: Tokenizer): string[] {
+  let pending: number[] = []
+  return tokens.map((token) => {
+    pending.push(token)
+    const text = tokenizer.decode(pending)
+    // A character of UTF-8 takes at most four bytes; beyond that the bytes are no text at all.
+    if (text.endsWith('\uFFFD') && pending.length < 4) return ''
+    pending = []
+    return text
+  })
 }

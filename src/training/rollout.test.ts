@@ -4,6 +4,7 @@ import { MyriadError } from '../core/index.js'
 import type { Completion, Policy, SampleRequest } from '../policy/types.js'
 import type { Episode, Task, Turn } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
+import { DEFAULT_LIMITS } from './episode.js'
 import { rollout, type Rollout } from './rollout.js'
 import { climb, echo, openTestPolicy } from './testing.js'
 
@@ -48,7 +49,7 @@ const play = async (
     chat,
     items: [{ task, problem: { ...problem, task: task.id }, samples: options.samples ?? 2, temperature: 1 }],
     score: options.score ?? (async ({ outcome }) => ({ reward: outcome.reward, parts: {}, languageConsistent: null })),
-    limits: { turnTimeoutMs: 20, maxTurns: options.maxTurns },
+    limits: { turnTimeoutMs: 20, rewardTimeoutMs: 20, maxTurns: options.maxTurns },
     seedPath: [1],
   })
   return { ...result, chat }
@@ -166,16 +167,18 @@ test('a reward that fails costs its trajectory only', async () => {
   let calls = 0
   const { groups, dropped } = await play(echo, {
     script: () => 'a',
-    samples: 3,
+    samples: 4,
     score: async () => {
       calls++
       if (calls === 1) throw new Error('judge down')
+      if (calls === 3) await new Promise(() => {})
       if (calls === 2) throw new MyriadError('reward', 'it answered NaN')
       return { reward: 1, parts: { judge: 1 }, languageConsistent: true }
     },
   })
-  assert.deepEqual(dropped.map(({ reason }) => reason).sort(), ['reward-error', 'reward-not-finite'])
+  assert.deepEqual(dropped.map(({ reason }) => reason).sort(), ['reward-error', 'reward-error', 'reward-not-finite'])
   assert.match(dropped[0].message, /echo.*judge down/)
+  assert.match(dropped[2].message, /echo.*within 20 ms/)
   assert.equal(groups[0].trajectories.length, 1)
 })
 
@@ -187,7 +190,7 @@ test('what an episode samples does not depend on what is played beside it', asyn
     policy,
     chat,
     score: async () => ({ reward: 0, parts: {}, languageConsistent: null }),
-    limits: { turnTimeoutMs: 1000 },
+    limits: DEFAULT_LIMITS,
     seedPath: [3],
   }
   const alone = await rollout({ ...common, items: [item] })

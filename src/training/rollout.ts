@@ -5,6 +5,7 @@ import type { Problem, Task } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { Drop, Player, type DropReason, type EpisodeLimits, type PlayedEpisode } from './episode.js'
 import type { Scorer } from './scoring.js'
+import { Timeout, withTimeout } from './timeout.js'
 
 /** A problem to be played by a group. */
 export interface RolloutItem {
@@ -50,7 +51,7 @@ export interface Rollout {
  *
  * @example
  * const { groups } = await rollout({ policy, chat, items: [{ task, problem, samples: 8, temperature: 1 }], score,
- *   limits: { turnTimeoutMs: 10_000 }, seedPath: [seed, 'sample', step] })
+ *   limits: DEFAULT_LIMITS, seedPath: [seed, 'sample', step] })
  */
 export async function rollout(options: RolloutOptions): Promise<Rollout> {
   const { policy, chat, items, score, limits, seedPath, onEpisode } = options
@@ -73,7 +74,7 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
     players.delete(id)
     end()
     const episode = player.finish()
-    const scored = applyScore(item.task, episode, score).then(
+    const scored = applyScore(item.task, episode, score, limits.rewardTimeoutMs).then(
       (trajectory) => void (slots[group][index] = trajectory),
       (error: unknown) => drop(item.task, error),
     )
@@ -131,7 +132,7 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
   return { groups, dropped, sampledTokens }
 }
 
-async function applyScore(task: Task, episode: PlayedEpisode, score: Scorer): Promise<Trajectory> {
+async function applyScore(task: Task, episode: PlayedEpisode, score: Scorer, timeoutMs: number): Promise<Trajectory> {
   const { replies, ...rest } = episode
   const { problem, messages, outcome } = episode
   const where = `task "${task.id}" (${problem.language})`
@@ -139,13 +140,15 @@ async function applyScore(task: Task, episode: PlayedEpisode, score: Scorer): Pr
     throw new Drop('reward-not-finite', `${where} answered the reward ${outcome.reward}`)
   }
   try {
-    const { reward, parts, languageConsistent } = await score({ task, problem, messages, replies, outcome })
+    const transcript = { task, problem, messages, replies, outcome }
+    const { reward, parts, languageConsistent } = await withTimeout(() => score(transcript), timeoutMs)
     return { ...rest, reward, rewardParts: parts, languageConsistent }
   } catch (error) {
     // A reward that threw is the cause of the error; without one, what it answered was not a finite number.
     const unfit = error instanceof MyriadError && error.code === 'reward' && error.cause === undefined
     const reason = unfit ? 'reward-not-finite' : 'reward-error'
-    throw new Drop(reason, `${where}: ${messageOf(error)}`, { cause: error })
+    const what = error instanceof Timeout ? `the rewards did not answer within ${timeoutMs} ms` : messageOf(error)
+    throw new Drop(reason, `${where}: ${what}`, { cause: error })
   }
 }
 

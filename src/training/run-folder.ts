@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { MyriadError } from '../core/index.js'
 import { parseConfig, type TrainConfig } from './config.js'
-import { appendLines, cutLines, fileWork, readIfPresent, readLines, writeAtomically } from './files.js'
+import { appendLines, cutLines, fileWork, readIfPresent, readLines, syncFile, writeAtomically } from './files.js'
 import type { EpisodeRecord, EvaluationRecord, StepMetrics, Summary } from './types.js'
 
 /** The files of a run; docs/loop.md says what stands in each. */
@@ -13,6 +13,8 @@ export interface RunFolder {
   begin(): Promise<void>
   appendStep(metrics: StepMetrics, episodes: readonly EpisodeRecord[]): Promise<void>
   appendEvaluation(record: EvaluationRecord): Promise<void>
+  /** Puts all lines on the disk; to be done before the checkpoint that says they are there. */
+  sync(): Promise<void>
   /** Evaluations so far, in order. */
   evaluations(): Promise<EvaluationRecord[]>
   /** Forgets what was written after a step, so that it can be done again. */
@@ -48,6 +50,9 @@ export async function openRun(path: string, config: TrainConfig, resume: boolean
       await appendLines(file('metrics.jsonl'), [metrics])
     },
     appendEvaluation: (record) => appendLines(file('evaluations.jsonl'), [record]),
+    sync: async () => {
+      for (const name of ['metrics.jsonl', 'episodes.jsonl', 'evaluations.jsonl']) await syncFile(file(name))
+    },
     evaluations: async () => (await readLines(file('evaluations.jsonl'))) as unknown as EvaluationRecord[],
     cutBack: async (step) => {
       const upTo = (record: Record<string, unknown>): boolean => Number(record.step) <= step

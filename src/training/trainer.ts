@@ -173,6 +173,7 @@ export class Trainer {
     const { run, policy } = this.context
     this.state.totals.wallSeconds = this.wallSeconds()
     this.clock = performance.now()
+    await run.sync()
     const folder = await saveCheckpoint(run.path, policy, this.state)
     this.emit({ type: 'checkpoint', step: this.state.step, folder })
   }

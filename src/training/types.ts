@@ -32,6 +32,8 @@ export interface StepMetrics {
   reward: number
   success: number
   languageConsistency: number | null
+  /** Mean of each weighted part of the reward over the episodes it applies to. */
+  rewardParts: Record<string, number>
   tasks: Record<string, TaskStep>
   episodes: number
   groups: number
@@ -58,7 +60,7 @@ export interface EpisodeRecord {
   success: boolean
   languageConsistent: boolean | null
   rewardParts: Record<string, number>
-  /** The text of each token; special tokens are empty. */
+  /** The text of each token; empty for special tokens, and until the last where a character takes several. */
   tokens: string[]
   mask: number[]
   advantages: number[]
