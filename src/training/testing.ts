@@ -81,6 +81,7 @@ export const TEST_CONFIG: TrainConfigInput = {
   samplesPerProblem: 8,
   learningRate: 0.3,
   warmupSteps: 2,
+  checkpointEvery: 10,
   evaluation: { problemsPerCell: 2, samples: 4, randomPlays: 4 },
 }
 

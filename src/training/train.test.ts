@@ -85,7 +85,7 @@ test('a reward that throws drops its trajectory, is counted, and the run goes on
 
 test('a reward that is not a number skips the step; several in a row stop the run with an explanation', async () => {
   const poison = failing('poison', ({ problem }) => (problem.split === 'train' ? NaN : 0))
-  const config = { ...TEST_CONFIG, rewards: { poison: 1 }, maxBadSteps: 3 }
+  const config = { ...TEST_CONFIG, rewards: { poison: 1 }, maxBadSteps: 3, checkpointEvery: 1 }
   await assert.rejects(train(config, options('poison', { rewards: [poison] })), {
     code: 'numeric',
     message: /step 3: 3 steps in a row.*poison.*NaN/,
