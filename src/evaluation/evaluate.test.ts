@@ -28,7 +28,7 @@ test('problems are withheld, different, spread over the range, and the same for 
     [0.125, 0.375, 0.625, 0.875],
   )
   assert.deepEqual(evaluationProblems([asked(climb)], { problemsPerCell: 4, seed: 1 })[0].problems, english.problems)
-  // The task "echo" has two withheld problems only.
+  // The task "echo" has two withheld problems only, without further content.
   assert.equal(evaluationProblems([asked(echo)], { problemsPerCell: 4, seed: 1 })[0].problems.length, 2)
 })
 

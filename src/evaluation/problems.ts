@@ -2,7 +2,7 @@ import { deriveSeed } from '../core/index.js'
 import type { Problem, Task } from '../tasks/types.js'
 import type { EvaluationTask } from './types.js'
 
-/** Attempts per wanted problem before a cell is taken to have no more of them. */
+/** Attempts at a problem that is not there yet, before a task is taken to have no more of them. */
 const ATTEMPTS = 20
 
 /** Withheld problems of one task in one language. */
@@ -12,30 +12,61 @@ export interface Cell {
   problems: Problem[]
 }
 
+export interface ProblemOptions {
+  /** Most problems per cell. */
+  problemsPerCell: number
+  seed: number
+  /** Told what a task throws; the problem is left out. */
+  onError?: (task: Task, error: unknown) => void
+}
+
 /**
  * Different problems of the eval split for every task and language, spread evenly over the task's range of difficulty. The
- * same arguments give the same problems. A cell whose task has fewer withheld problems than asked for holds those it has;
- * what a task throws goes to `onError`.
+ * same arguments give the same problems. Problems of different keys come first; where a task has no more keys, problems
+ * that differ in their data (another opponent, another secret) fill up the cell; where it has none of these, the cell stays
+ * smaller.
  */
-export function evaluationProblems(
-  tasks: readonly EvaluationTask[],
-  options: { problemsPerCell: number; seed: number; onError?: (task: Task, error: unknown) => void },
-): Cell[] {
-  return tasks.flatMap(({ task, languages, difficulty: [low, high] }) =>
-    languages.map((language) => {
-      const problems = new Map<string, Problem>()
-      const { problemsPerCell, seed } = options
-      for (let attempt = 0; attempt < problemsPerCell * ATTEMPTS && problems.size < problemsPerCell; attempt++) {
-        const difficulty = low + ((high - low) * (problems.size + 0.5)) / problemsPerCell
-        const problemSeed = deriveSeed(seed, 'evaluation', task.id, language, attempt)
-        try {
-          const problem = task.generate(problemSeed, { language, difficulty, split: 'eval' })
-          if (!problems.has(problem.key)) problems.set(problem.key, problem)
-        } catch (error) {
-          options.onError?.(task, error)
-        }
-      }
-      return { task, language, problems: [...problems.values()] }
-    }),
+export function evaluationProblems(tasks: readonly EvaluationTask[], options: ProblemOptions): Cell[] {
+  return tasks.flatMap((asked) =>
+    asked.languages.map((language) => ({
+      task: asked.task,
+      language,
+      problems: cellProblems(asked, language, options),
+    })),
   )
+}
+
+function cellProblems(asked: EvaluationTask, language: string, options: ProblemOptions): Problem[] {
+  const { problemsPerCell, seed, onError } = options
+  const { task } = asked
+  const [low, high] = asked.difficulty
+  const keys = new Set<string>()
+  const contents = new Set<string>()
+  const problems: Problem[] = []
+  for (let slot = 0; slot < problemsPerCell; slot++) {
+    const difficulty = low + ((high - low) * (slot + 0.5)) / problemsPerCell
+    let spare: Problem | null = null
+    let chosen: Problem | null = null
+    for (let attempt = 0; attempt < ATTEMPTS && !chosen; attempt++) {
+      const problemSeed = deriveSeed(seed, 'evaluation', task.id, language, slot, attempt)
+      try {
+        const problem = task.generate(problemSeed, { language, difficulty, split: 'eval' })
+        if (!keys.has(problem.key)) chosen = problem
+        else if (!contents.has(contentOf(problem))) spare ??= problem
+      } catch (error) {
+        onError?.(task, error)
+        break
+      }
+    }
+    const problem = chosen ?? spare
+    if (!problem) continue
+    keys.add(problem.key)
+    contents.add(contentOf(problem))
+    problems.push(problem)
+  }
+  return problems
+}
+
+function contentOf({ key, data }: Problem): string {
+  return JSON.stringify([key, data])
 }
