@@ -62,6 +62,17 @@ test('a task whose replies are all empty does not take every group', () => {
   assert.ok(Math.abs(share(steps(curriculum, 100), 'full') - 1 / 3) < 0.01)
 })
 
+test('tasks whose groups teach nothing give way, down to a tenth', () => {
+  const curriculum = mixture({ tasks: [task('solved'), task('open')], groupsPerStep: 10, learnability: 1 })
+  const solved = testGroup([1, 1], { task: 'solved' })
+  const open = testGroup([1, 0], { task: 'open' })
+  curriculum.observe([solved, open])
+  // After one step the running share of groups that teach is 0.8 against 1.
+  assert.ok(Math.abs(share(steps(curriculum, 100), 'solved') - 0.8 / 1.8) < 0.005)
+  for (let i = 0; i < 50; i++) curriculum.observe([solved, open])
+  assert.ok(Math.abs(share(steps(curriculum, 100), 'solved') - 0.1 / 1.1) < 0.005)
+})
+
 test('adaptive difficulty follows success within the range', () => {
   const options = { tasks: [task('a')], groupsPerStep: 4, adaptive: { target: 0.5, rate: 0.5 } }
   const hardest = (curriculum: Curriculum): number =>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasVariance } from '../algorithms/advantages.js'
 import { sampledTokens } from '../algorithms/overlong.js'
 import type { Group } from '../algorithms/types.js'
 import { createRandom, deriveSeed, MyriadError } from '../core/index.js'
@@ -12,6 +13,11 @@ export interface MixtureOptions {
    * the groups), anything between is a compromise. 0 unless given.
    */
   tokenBalance?: number
+  /**
+   * How much tasks whose groups teach nothing, because they are solved or still hopeless, give way to the others: 0 not at
+   * all, 1 in proportion to the share of groups with unequal rewards, never below a tenth. 0 unless given.
+   */
+  learnability?: number
   /** Moves the hardest difficulty of a task up while it succeeds more often than `target`, down while less often. */
   adaptive?: { target: number; rate: number }
 }
@@ -25,6 +31,8 @@ const recordSchema = z.object({
   episodes: z.number(),
   /** Running mean of sampled tokens per episode; 0 before the first. */
   tokensPerEpisode: z.number(),
+  /** Running share of groups with unequal rewards. */
+  informative: z.number(),
   /** Hardest difficulty given out now. */
   level: z.number(),
 })
@@ -33,6 +41,10 @@ const stateSchema = z.record(z.string(), recordSchema)
 
 /** Episodes after which the running mean of tokens forgets the oldest: replies change length as a policy learns. */
 const MEMORY_EPISODES = 2000
+
+/** Weight of the newest step in the share of groups that teach, and what is left to a task where none does. */
+const INFORMATIVE_RATE = 0.2
+const LEAST_INFORMATIVE = 0.1
 
 /**
  * A mixture of tasks and languages by weight. Groups are shared out by credit (smooth weighted round-robin), not by lot:
@@ -43,7 +55,7 @@ const MEMORY_EPISODES = 2000
  * @throws MyriadError 'usage' when there is nothing to choose from
  */
 export function mixture(options: MixtureOptions): Curriculum {
-  const { tasks, groupsPerStep, tokenBalance = 0, adaptive } = options
+  const { tasks, groupsPerStep, tokenBalance = 0, learnability = 0, adaptive } = options
   const empty = tasks.find((task) => task.languages.length === 0)
   if (empty) throw new MyriadError('usage', `curriculum: task "${empty.id}" has no languages`)
   if (!tasks.some((task) => task.weight > 0)) {
@@ -61,7 +73,7 @@ export function mixture(options: MixtureOptions): Curriculum {
 
   return {
     next: (step, seed) => {
-      const shares = sharesOf(tasks, records, tokenBalance)
+      const shares = sharesOf(tasks, records, tokenBalance, learnability)
       return Array.from({ length: groupsPerStep }, (_, slot): Assignment => {
         const task = takeTask(shares)
         const record = records[task.id]
@@ -107,7 +119,7 @@ function initialRecords(tasks: readonly CurriculumTask[], adaptive: boolean): Re
   return Object.fromEntries(
     tasks.map(({ id, difficulty: [low, high] }) => {
       const level = adaptive ? low + (high - low) / 4 : high
-      return [id, { credit: 0, given: 0, episodes: 0, tokensPerEpisode: 0, level }]
+      return [id, { credit: 0, given: 0, episodes: 0, tokensPerEpisode: 0, informative: 1, level }]
     }),
   )
 }
@@ -117,13 +129,15 @@ function sharesOf(
   tasks: readonly CurriculumTask[],
   records: Readonly<Record<string, TaskRecord>>,
   tokenBalance: number,
+  learnability: number,
 ): Map<string, number> {
   const known = tasks.map(({ id }) => records[id].tokensPerEpisode).filter((tokens) => tokens > 0)
   const typical = known.length > 0 ? known.reduce((sum, tokens) => sum + tokens, 0) / known.length : 1
   return new Map(
     tasks.map(({ id, weight }) => {
       const tokens = records[id].tokensPerEpisode || typical
-      return [id, weight / tokens ** tokenBalance]
+      const teaching = Math.max(LEAST_INFORMATIVE, records[id].informative)
+      return [id, (weight * teaching ** learnability) / tokens ** tokenBalance]
     }),
   )
 }
@@ -149,9 +163,11 @@ function learnFrom(
     1,
     record.tokensPerEpisode + (mean - record.tokensPerEpisode) * Math.min(1, count / episodes),
   )
-  if (!adaptive) return { ...record, episodes, tokensPerEpisode }
+  const teaching = groups.filter(hasVariance).length / groups.length
+  const informative = record.informative + INFORMATIVE_RATE * (teaching - record.informative)
+  if (!adaptive) return { ...record, episodes, tokensPerEpisode, informative }
   const success = trajectories.filter((trajectory) => trajectory.outcome.success).length / count
   const [low, high] = task.difficulty
   const level = Math.min(high, Math.max(low, record.level + adaptive.rate * (success - adaptive.target) * (high - low)))
-  return { ...record, episodes, tokensPerEpisode, level }
+  return { ...record, episodes, tokensPerEpisode, informative, level }
 }

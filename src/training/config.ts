@@ -53,6 +53,8 @@ const algorithmSchema = z.strictObject({
 const curriculumSchema = z.strictObject({
   /** What task weights share out: 0 groups, 1 sampled tokens (cheap tasks get more groups), or between. */
   tokenBalance: share.default(1),
+  /** How much tasks whose groups teach nothing (solved, or hopeless yet) give way to the others. */
+  learnability: share.default(0),
   /** Let each task's hardest difficulty follow its success. */
   adaptive: z.strictObject({ target: share.default(0.5), rate: z.number().min(0).default(0.1) }).optional(),
 })
