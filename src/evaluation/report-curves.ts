@@ -1,7 +1,7 @@
 import { lineChart, smooth, type LineChart } from './report-charts.js'
-import type { StepMetrics } from './report-data.js'
+import type { RunData, StepMetrics } from './report-data.js'
 import { html, type Html } from './report-html.js'
-import { distinct, percent, tick } from './report-stats.js'
+import { distinct, percent, tasksOf, tick } from './report-stats.js'
 
 /** A curve of the run as a whole: its title, what it is, and where to find it in a step. */
 type Curve = readonly [title: string, note: string | undefined, field: string, format?: LineChart['format']]
@@ -20,10 +20,12 @@ const RUN_CURVES: readonly Curve[] = [
 ]
 
 /** Success by task, and the run as a whole, step by step. */
-export function curveSection(steps: readonly StepMetrics[]): Html | null {
+export function curveSection(run: RunData): Html | null {
+  const { steps } = run
   if (steps.length === 0) return null
   const window = Math.max(1, Math.round(steps.length / 12))
-  const tasks = distinct(steps.flatMap((step) => Object.keys(step.tasks)))
+  const trained = steps.flatMap((step) => Object.keys(step.tasks))
+  const tasks = distinct([...tasksOf(run), ...trained]).filter((task) => trained.includes(task))
   const byTask = tasks.map((task) =>
     curve(steps, window, (step) => step.tasks[task]?.success, { title: task, range: [0, 1], format: percent }),
   )

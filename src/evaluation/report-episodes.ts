@@ -1,6 +1,6 @@
-import type { EpisodeRecord } from './report-data.js'
+import type { EpisodeRecord, RunData } from './report-data.js'
 import { html, type Html } from './report-html.js'
-import { distinct } from './report-stats.js'
+import { distinct, tasksOf } from './report-stats.js'
 
 const PER_TASK = 6
 
@@ -9,8 +9,11 @@ const PER_TASK = 6
  * each token (blue: made likelier, orange: less likely). Text is hostile and in any script: escaped, direction by its first
  * strong letter, language marked.
  */
-export function episodeSection(episodes: readonly EpisodeRecord[]): Html | null {
+export function episodeSection(run: RunData): Html | null {
+  const { episodes } = run
   if (episodes.length === 0) return null
+  const played = episodes.map((episode) => episode.task)
+  const tasks = distinct([...tasksOf(run), ...played]).filter((task) => played.includes(task))
   return html`<section>
     <h2>Episodes</h2>
     <p class="soft">
@@ -21,7 +24,7 @@ export function episodeSection(episodes: readonly EpisodeRecord[]): Html | null 
       <span><i style="background:rgba(var(--down),.45)"></i>made less likely</span
       ><span><i style="background:var(--user)"></i>read, not learned</span>
     </div>
-    ${distinct(episodes.map((episode) => episode.task)).map((task, i) =>
+    ${tasks.map((task, i) =>
       fold(
         task,
         episodes.filter((e) => e.task === task),

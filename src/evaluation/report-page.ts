@@ -34,8 +34,8 @@ export function reportPage(run: RunData): string {
     headline(run),
     successSection(run),
     heatSection(run),
-    curveSection(run.steps),
-    episodeSection(run.episodes),
+    curveSection(run),
+    episodeSection(run),
     passSection(run),
     detailSection(run),
   ]
@@ -93,7 +93,8 @@ function headline({ summary, before, after }: RunData): Html | null {
 function changeCard(label: string, before: number | undefined, after: number, note: string): Html {
   if (before === undefined) return card(label, percent(after), note)
   const value = html`<span class="was">${percent(before)}</span><span class="arrow">→</span>${percent(after)}`
-  const tone = after > before ? 'up' : after < before ? 'down' : ''
+  const moved = Math.round(after * 100) - Math.round(before * 100)
+  const tone = moved > 0 ? 'up' : moved < 0 ? 'down' : ''
   return card(label, value, note, html`<div class="delta ${tone}">${points(before, after)}</div>`)
 }
 
