@@ -70,13 +70,13 @@ export class LocalPolicy implements Policy {
 
   async sample(requests: readonly SampleRequest[], options: SampleOptions = {}): Promise<Completion[]> {
     const shares: SampleRequest[][] = this.#replicas.map(() => [])
-    const places = new Map<string, number>()
+    const dealt = new Map<string, number>()
     // Requests with one context stay together: they share its prefill. Groups are dealt round.
     for (const request of requests) {
       const key = request.tokens.join()
-      let place = places.get(key)
-      if (place === undefined) places.set(key, (place = places.size % shares.length))
-      shares[place].push(request)
+      let share = dealt.get(key)
+      if (share === undefined) dealt.set(key, (share = dealt.size % shares.length))
+      shares[share].push(request)
     }
     const abort = (): void => this.#replicas.forEach((replica) => replica.send({ type: 'abort' }))
     options.signal?.addEventListener('abort', abort, { once: true })
@@ -86,12 +86,10 @@ export class LocalPolicy implements Policy {
           shares[i].length === 0 ? [] : replica.call('sample', [shares[i], this.#version], options.next),
         ),
       )
-      const all = new Map<string, Completion[]>()
-      for (const completion of parts.flat()) all.set(completion.id, [...(all.get(completion.id) ?? []), completion])
-      const asked = requests.map((request) => request.id)
-      const first = [...new Set(asked)].flatMap((id) => all.get(id) ?? [])
-      const followUps = parts.flat().filter((completion) => !asked.includes(completion.id))
-      return [...first, ...followUps]
+      // In the order asked for; follow-ups after what they follow, or last where they have ids of their own.
+      const places = new Map(requests.map((request, i) => [request.id, i]))
+      const place = (completion: Completion): number => places.get(completion.id) ?? requests.length
+      return parts.flat().sort((one, other) => place(one) - place(other))
     } finally {
       options.signal?.removeEventListener('abort', abort)
     }

@@ -29,7 +29,7 @@ export const settings = {
   /** Text only: udhr, facts, names, numbers, alphabets. */
   pretraining: { steps: 4000, learningRate: 3e-3, warmupSteps: 100, demonstrationShare: 0 },
   /** Conversations, with text mixed in so that what was read is not forgotten. */
-  instruction: { steps: 4000, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
+  instruction: { steps: 2500, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
   /** Loss weight of what the model only reads in a conversation; what it says counts 1. */
   contextWeight: 0.1,
 } as const
