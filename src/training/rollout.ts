@@ -106,6 +106,8 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
   }
 
   const next = async (completion: Completion): Promise<SampleRequest | null> => {
+    // Replicas may go on for a moment after one of them has given up; nothing of that counts.
+    if (options.signal?.aborted) return null
     const { player, item } = players.get(completion.id)!
     sampledTokens += completion.tokens.length
     try {
