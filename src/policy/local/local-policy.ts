@@ -289,7 +289,12 @@ class ReplicaThread {
 
   async close(): Promise<void> {
     if (this.#closed) return
-    if (this.#failure === undefined) await this.call('close', [])
+    try {
+      await this.call('close', [])
+    } catch (error) {
+      // A thread that is gone needs no closing; whoever was waiting for it has been told why.
+      if (this.#failure === undefined) throw error
+    }
     this.#closed = true
     await this.#worker.terminate()
   }
