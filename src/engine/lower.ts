@@ -31,8 +31,6 @@ export interface Lowering {
   dimension(dimension: Dimension): string
   /** The run-time shape: int64 [rank]. */
   shape(shape: Shape): string
-  /** Whether some program output needs this tensor. */
-  needed(tensor: Tensor): boolean
 }
 
 export interface LoweredProgram {
@@ -47,19 +45,16 @@ export function outputName(name: string): string {
   return `out:${name}`
 }
 
-function neededTensors(outputs: readonly Tensor[]): { nodes: Node[]; tensors: Set<Tensor> } {
+/** The nodes that the outputs depend on, inputs first. */
+function neededNodes(outputs: readonly Tensor[]): Node[] {
   const nodes = new Set<Node>()
-  const tensors = new Set<Tensor>(outputs)
   const pending = outputs.map((tensor) => tensor.node)
   for (let node = pending.pop(); node; node = pending.pop()) {
     if (nodes.has(node)) continue
     nodes.add(node)
-    for (const input of node.inputs) {
-      tensors.add(input)
-      pending.push(input.node)
-    }
+    for (const input of node.inputs) pending.push(input.node)
   }
-  return { nodes: [...nodes].sort((a, b) => a.id - b.id), tensors }
+  return [...nodes].sort((a, b) => a.id - b.id)
 }
 
 /** Writes the part of the graph that the named outputs need as an ONNX model. */
@@ -69,7 +64,7 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   for (const [name, tensor] of wanted) {
     if (tensor.graph !== graph) throw new MyriadError('usage', `compile: output '${name}' belongs to another graph`)
   }
-  const { nodes, tensors } = neededTensors(wanted.map(([, tensor]) => tensor))
+  const nodes = neededNodes(wanted.map(([, tensor]) => tensor))
 
   const onnxNodes: OnnxNode[] = []
   const initializers: OnnxTensor[] = []
@@ -146,7 +141,6 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
       }
       return parts.length === 1 ? parts[0] : context.emit('Concat', parts, { axis: { int: 0 } })[0]
     },
-    needed: (tensor) => tensors.has(tensor),
   }
 
   const names = new Map<Tensor, string>()

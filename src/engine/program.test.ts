@@ -231,12 +231,12 @@ describe('the main thread', () => {
   it('stays free for others while a big program runs in its worker', async () => {
     const graph = createGraph()
     let x = graph.input('x', [512, 512])
-    for (let i = 0; i < 150; i++) x = ops.tanh(ops.matmul(x, ops.add(x, i)))
+    for (let i = 0; i < 80; i++) x = ops.tanh(ops.matmul(x, ops.add(x, i)))
     const program = await compile(graph, { outputs: { y: ops.sum(x) } })
     const feed = { x: floats([512, 512], (i) => (i % 7) / 1000) }
     // A busy machine makes gaps longer, never shorter: one undisturbed run is proof.
     let shortest = Infinity
-    for (let attempt = 0; attempt < 8 && shortest >= 50; attempt++) {
+    for (let attempt = 0; attempt < 20 && shortest >= 50; attempt++) {
       const start = performance.now()
       let longest = 0
       let last = start
@@ -250,7 +250,7 @@ describe('the main thread', () => {
       tick()
       clearInterval(timer)
       const elapsed = last - start
-      assert.ok(elapsed > 100, `the program took ${elapsed.toFixed(0)} ms: too short to tell`)
+      assert.ok(elapsed > 60, `the program took ${elapsed.toFixed(0)} ms: too short to tell`)
       shortest = Math.min(shortest, longest)
     }
     await program.close()

@@ -4,7 +4,6 @@ import { arch, platform } from 'node:os'
 import type { InferenceSession, Tensor as OnnxValue } from 'onnxruntime-common'
 import type * as onnxruntime from 'onnxruntime-node'
 import { MyriadError, messageOf } from '../core/index.js'
-import { canonical } from './dimensions.js'
 import { outputName } from './lower.js'
 import { dataTypeOf, sizeOf, type DataType, type Shape, type TypedArray, type Value } from './types.js'
 
@@ -44,6 +43,7 @@ export async function openSession(spec: SessionSpec): Promise<Session> {
   const session = await createSession(runtime, spec)
   const ports = new Map(spec.inputs.map((port) => [port.name, port]))
   const bound = new Map<string, OnnxValue>()
+  const checkNames = nameChecker(spec.inputs)
   const fetches = spec.outputs.map(({ name }) => outputName(name))
 
   const wrap = (name: string, value: Value): OnnxValue => {
@@ -71,7 +71,7 @@ export async function openSession(spec: SessionSpec): Promise<Session> {
         const list = missing.map(({ name, dtype, shape }) => `${name} ${dtype} [${shape.join(', ')}]`).join(', ')
         throw new MyriadError('usage', `run: not fed and not bound: ${list}`)
       }
-      checkNames(spec.inputs, inputs)
+      checkNames(inputs)
       let results: InferenceSession.OnnxValueMapType
       try {
         results = await session.run(inputs, fetches)
@@ -144,21 +144,25 @@ function check({ name, dtype, shape }: Port, value: Value): void {
   }
 }
 
-/** The same name must have the same length everywhere. */
-function checkNames(ports: readonly Port[], inputs: Readonly<Record<string, OnnxValue>>): void {
-  const lengths = new Map<string, { length: number; input: string }>()
-  for (const { name: input, shape } of ports) {
-    shape.forEach((dimension, axis) => {
-      if (typeof dimension === 'number' || canonical(dimension) !== dimension) return
+/** Makes the check that the same name has the same length everywhere. Every run pays for it, so names are found once. */
+function nameChecker(ports: readonly Port[]): (inputs: Readonly<Record<string, OnnxValue>>) => void {
+  const places = ports.flatMap(({ name: input, shape }) =>
+    shape.flatMap((dimension, axis) =>
+      typeof dimension === 'string' && /^\w+$/.test(dimension) ? [{ dimension, input, axis }] : [],
+    ),
+  )
+  return (inputs) => {
+    const known = new Map<string, { length: number; input: string }>()
+    for (const { dimension, input, axis } of places) {
       const length = inputs[input].dims[axis]
-      const known = lengths.get(dimension)
-      if (!known) lengths.set(dimension, { length, input })
-      else if (known.length !== length) {
+      const first = known.get(dimension)
+      if (!first) known.set(dimension, { length, input })
+      else if (first.length !== length) {
         throw new MyriadError(
           'shape',
-          `run: '${dimension}' is ${known.length} in input '${known.input}', but ${length} in input '${input}' (axis ${axis})`,
+          `run: '${dimension}' is ${first.length} in input '${first.input}', but ${length} in input '${input}' (axis ${axis})`,
         )
       }
-    })
+    }
   }
 }
