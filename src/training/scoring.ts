@@ -36,11 +36,21 @@ export function createScorer(reward: Reward, judge: LanguageJudge = createLangua
  * @example configuredScorer({ task: 1, language: 0.2 })
  */
 export function configuredScorer(config: RewardConfig, own: readonly Reward[] = []): Scorer {
-  const judge = createLanguageJudge()
+  const judge = judgeOnce(createLanguageJudge())
   const registry = {
     ...builtinRewards,
     language: () => languageConsistency(judge),
     ...Object.fromEntries(own.map((reward) => [reward.name, () => reward])),
   }
   return createScorer(rewardFromConfig(config, registry), judge)
+}
+
+/** The language reward and the metric ask the same question of the same transcript. */
+function judgeOnce(judge: LanguageJudge): LanguageJudge {
+  const answers = new WeakMap<object, ReturnType<LanguageJudge>>()
+  return (transcript) => {
+    let answer = answers.get(transcript)
+    if (!answer) answers.set(transcript, (answer = judge(transcript)))
+    return answer
+  }
 }
