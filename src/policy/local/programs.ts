@@ -146,7 +146,9 @@ export function trainProgram(config: DecoderConfig, compute: Compute, loss: Comp
 function tokenLoss(loss: CompiledLoss, logprobs: Tensor, wanted: (name: string) => Tensor): Tensor {
   const advantages = wanted('advantages')
   if (loss.kind === 'linear') return neg(mul(advantages, logprobs))
-  const ratio = exp(sub(logprobs, wanted('oldLogprobs')))
+  // Clamped with gradient 0 outside, as the pure function is: see LOG_RATIO_LIMIT there.
+  const clampedExp = (x: Tensor): Tensor => exp(clip(x, { min: -20, max: 20 }))
+  const ratio = clampedExp(sub(logprobs, wanted('oldLogprobs')))
   const clipped = clip(ratio, { min: 1 - loss.clipLow, max: 1 + loss.clipHigh })
   const policy = neg(minimum(mul(ratio, advantages), mul(clipped, advantages)))
   if (loss.klCoefficient === 0) return policy
@@ -154,7 +156,7 @@ function tokenLoss(loss: CompiledLoss, logprobs: Tensor, wanted: (name: string) 
   const estimate = {
     k1: () => neg(difference),
     k2: () => mul(square(difference), 0.5),
-    k3: () => sub(sub(exp(difference), difference), 1),
+    k3: () => sub(sub(clampedExp(difference), difference), 1),
   }[loss.klEstimator]()
   return add(policy, mul(estimate, loss.klCoefficient))
 }
