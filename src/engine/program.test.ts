@@ -53,6 +53,22 @@ describe('graph', () => {
     )
   })
 
+  it('sums over the width of a head, not over the keys, in the derivative of attention', () => {
+    for (const groups of [1, 2]) {
+      const graph = createGraph()
+      const scores = graph.input('scores', ['batch', 2, groups, 'time', 'keys'])
+      const value = graph.input('value', ['batch', 2, 1, 'keys', 4])
+      const [dScores] = grad(ops.sum(ops.square(ops.matmul(ops.softmax(scores), value))), [scores])
+      const pending = [dScores]
+      const summed: string[] = []
+      for (let tensor = pending.pop(); tensor; tensor = pending.pop()) {
+        if (tensor.op === 'sum') summed.push(String(tensor.node.inputs[0].shape.at(-1)))
+        pending.push(...tensor.node.inputs)
+      }
+      assert.deepEqual(new Set(summed), new Set(['4']))
+    }
+  })
+
   it('tells the operation, the argument and the shapes', () => {
     const graph = createGraph()
     const a = graph.input('a', ['batch', 3])

@@ -25,16 +25,19 @@ export const softmaxOperation = operation<{ axis: number }>({
  * width and not over the keys (https://arxiv.org/abs/2205.14135, appendix B.2).
  */
 function weightedSum(y: Tensor, g: Tensor, axis: number): Tensor {
-  if (g.op === 'matmul' && axis === y.shape.length - 1 && sameShape(g.shape, y.shape)) {
-    const { transposeA, transposeB, alpha } = g.node.attributes as {
+  // Where query heads share a key head, matmul has flattened them into rows: look through the reshape.
+  const product = g.op === 'reshape' ? g.node.inputs[0] : g
+  if (product.op === 'matmul' && axis === y.shape.length - 1 && product.shape.at(-1) === y.shape.at(-1)) {
+    const { transposeA, transposeB, alpha } = product.node.attributes as {
       transposeA: boolean
       transposeB: boolean
       alpha: number
     }
-    const [dOutput, value] = g.node.inputs
-    const product = { transposeA: false, transposeB: false, alpha }
-    const output = !transposeA && transposeB ? y.graph.find(matmulOperation, [y, value], product)?.[0] : undefined
-    if (output) return sum(mul(dOutput, output), { axes: [-1], keepDims: true })
+    const [dOutput, value] = product.node.inputs
+    const forward = { transposeA: false, transposeB: false, alpha }
+    const weights = reshape(y, product.shape)
+    const output = !transposeA && transposeB ? y.graph.find(matmulOperation, [weights, value], forward)?.[0] : undefined
+    if (output) return reshape(sum(mul(dOutput, output), { axes: [-1] }), [...y.shape.slice(0, -1), 1])
   }
   return sum(mul(g, y), { axes: [axis], keepDims: true })
 }
