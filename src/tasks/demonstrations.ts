@@ -2,7 +2,14 @@ import { MyriadError, createRandom, deriveSeed, type Random } from '../core/inde
 import { isLanguage, languages, type Language } from '../data/index.js'
 import type { Message } from '../text/types.js'
 import { listTasks, taskById } from './registry.js'
-import { siblingExample, siblingIds, type SiblingId } from './siblings.js'
+import {
+  siblingExample,
+  siblingIds,
+  variationExample,
+  variationIds,
+  type SiblingId,
+  type VariationId,
+} from './siblings.js'
 import type { Problem, Task } from './types.js'
 
 /** A conversation for instruction tuning. */
@@ -41,7 +48,13 @@ export function demonstrationIds(): string[] {
       .map((task) => task.id)
       .filter((id) => !undemonstrated.includes(id)),
     ...siblingIds,
+    ...variationIds,
   ]
+}
+
+/** Kinds drawn when none is asked for. Variations are not: they are asked for by name. */
+function drawnIds(language: string): string[] {
+  return demonstrationIds().filter((id) => speaks(id, language) && !isVariation(id))
 }
 
 /**
@@ -59,10 +72,14 @@ export function demonstration(seed: number, options: { language: string; task?: 
     throw new MyriadError('usage', `demonstration: unknown language "${language}"; known: ${languages.join(', ')}`)
   const random = createRandom(deriveSeed('demonstration', seed, language, options.task ?? ''))
   const known = demonstrationIds().filter((id) => speaks(id, language))
-  const id = options.task ?? random.pick(known.flatMap((name) => Array.from({ length: shares[name] ?? 2 }, () => name)))
+  const id =
+    options.task ??
+    random.pick(drawnIds(language).flatMap((name) => Array.from({ length: shares[name] ?? 2 }, () => name)))
   if (!known.includes(id))
     throw new MyriadError('usage', `demonstration: no "${id}" in ${language}; known: ${known.join(', ')}`)
-  return { task: id, language, messages: isSibling(id) ? sibling(id, language, random) : record(id, language, random) }
+  if (isSibling(id)) return { task: id, language, messages: exchange(siblingExample(id, language, random)) }
+  if (isVariation(id)) return { task: id, language, messages: exchange(variationExample(id, language, random)) }
+  return { task: id, language, messages: record(id, language, random) }
 }
 
 /**
@@ -75,12 +92,15 @@ function isSibling(id: string): id is SiblingId {
   return (siblingIds as readonly string[]).includes(id)
 }
 
-function speaks(id: string, language: string): boolean {
-  return isSibling(id) || taskById(id).languages.includes(language)
+function isVariation(id: string): id is VariationId {
+  return (variationIds as readonly string[]).includes(id)
 }
 
-function sibling(id: SiblingId, language: Language, random: Random): Message[] {
-  const { prompt, reply } = siblingExample(id, language, random)
+function speaks(id: string, language: string): boolean {
+  return isSibling(id) || isVariation(id) || taskById(id).languages.includes(language)
+}
+
+function exchange({ prompt, reply }: { prompt: string; reply: string }): Message[] {
   return [
     { role: 'user', content: prompt },
     { role: 'assistant', content: spoken(reply) },

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { deriveSeed } from '../../core/index.js'
+import { createRandom, deriveSeed } from '../../core/index.js'
 import { pretrainingDocuments } from '../../data/index.js'
 import { cosine, warmup } from '../../engine/index.js'
 import {
@@ -17,7 +17,7 @@ import {
 } from '../../models/index.js'
 import { localPolicyFromWeights, type TrainSequence } from '../../policy/index.js'
 import { crossEntropy } from '../../algorithms/index.js'
-import { demonstration, demonstrationLanguages, vocabularyTexts } from '../../tasks/index.js'
+import { demonstration, demonstrationLanguages, taskById, vocabularyTexts } from '../../tasks/index.js'
 import {
   createChatFormat,
   defaultSpecialTokens,
@@ -80,7 +80,13 @@ function openSources(chat: ChatFormat): Sources {
     }),
     conversation: (index) => {
       const language = demonstrationLanguages[index % demonstrationLanguages.length]
-      const { messages } = demonstration(deriveSeed(settings.seed, 'demonstration', index), { language })
+      const seed = deriveSeed(settings.seed, 'demonstration', index)
+      const kinds = Object.entries(settings.demonstrations).flatMap(([kind, share]) =>
+        kind === 'arithmetic' && !taskById(kind).languages.includes(language)
+          ? []
+          : new Array<string>(share).fill(kind),
+      )
+      const { messages } = demonstration(seed, { language, task: createRandom(seed).pick(kinds) })
       return conversationSequence(messages, chat, end, settings.contextWeight)
     },
   }
