@@ -73,10 +73,12 @@ function trunk(graph: Graph, config: DecoderConfig, maskRows: 'batch' | 1, withP
  * crosses the boundary, not a row of the vocabulary.
  */
 export function extendProgram(config: DecoderConfig, compute: Compute, withPast: boolean): Promise<Program> {
-  const { graph, scores, outputs } = extendGraph(config, withPast)
+  const { graph, scoresOf, hidden, outputs } = extendGraph(config, withPast)
   const column = (name: string): Tensor => reshape(graph.input(name, ['wanted']), ['wanted', 1])
+  // Scaling the hidden states scales the logits, at a fraction of the work.
+  const scores = scoresOf(mul(hidden, column('inverseTemperature')))
   const greedy = graph.input('greedy', ['wanted'], 'bool')
-  const logprobs = logSoftmax(mul(scores, column('inverseTemperature')), { axis: -1 })
+  const logprobs = logSoftmax(scores, { axis: -1 })
   const cumulative = cumsum(exp(logprobs), { axis: -1 })
   const total = slice(cumulative, { axis: -1, start: config.vocabularySize - 1, end: config.vocabularySize })
   const below = cast(less(cumulative, mul(column('uniform'), total)), 'float32')
@@ -92,22 +94,25 @@ export function extendProgram(config: DecoderConfig, compute: Compute, withPast:
 
 /** As {@link extendProgram}, but returns the logits [wanted, vocabulary], for draws with filters. */
 export function logitsProgram(config: DecoderConfig, compute: Compute, withPast: boolean): Promise<Program> {
-  const { graph, scores, outputs } = extendGraph(config, withPast)
-  return compile(graph, { outputs: { ...outputs, logits: scores }, ...compute, inline: true })
+  const { graph, scoresOf, hidden, outputs } = extendGraph(config, withPast)
+  return compile(graph, { outputs: { ...outputs, logits: scoresOf(hidden) }, ...compute, inline: true })
 }
 
 function extendGraph(
   config: DecoderConfig,
   withPast: boolean,
-): { graph: Graph; scores: Tensor; outputs: Record<string, Tensor> } {
+): { graph: Graph; hidden: Tensor; scoresOf: (hidden: Tensor) => Tensor; outputs: Record<string, Tensor> } {
   const graph = createGraph()
   const { weights, hidden, keys, values } = trunk(graph, config, 1, withPast)
-  const select = graph.input('select', ['wanted'], 'int32')
-  const scores = logits(config, weights, gather(hidden, select, { axis: 0 }))
   const outputs: Record<string, Tensor> = {}
   keys.forEach((key, i) => (outputs[`key.${i}`] = key))
   values.forEach((value, i) => (outputs[`value.${i}`] = value))
-  return { graph, scores, outputs }
+  return {
+    graph,
+    hidden: gather(hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 }),
+    scoresOf: (rows) => logits(config, weights, rows),
+    outputs,
+  }
 }
 
 function selected(
@@ -116,7 +121,7 @@ function selected(
 ): Trunk & { logprobs: Tensor; scores: Tensor; wanted: (name: string) => Tensor } {
   const parts = trunk(graph, config, 'batch')
   const hidden = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
-  const scores = mul(logits(config, parts.weights, hidden), graph.input('inverseTemperature', [1]))
+  const scores = logits(config, parts.weights, mul(hidden, graph.input('inverseTemperature', [1])))
   const logprobs = selectedLogprobs(scores, graph.input('targets', ['wanted'], 'int32'))
   return { ...parts, logprobs, scores, wanted: (name) => graph.input(name, ['wanted']) }
 }
