@@ -15,7 +15,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) {
     return { exitCode: 2, code: 'usage', message: error.message.replace(/^error: /, '').trim() }
   }
-  if (error instanceof MyriadError) {
+  if (isMyriadError(error)) {
     return { exitCode: error.code === 'usage' ? 2 : 1, code: error.code, message: withCause(error) }
   }
   return {
@@ -23,6 +23,11 @@ export function failureOf(error: unknown): Failure {
     code: 'runtime',
     message: `something unforeseen went wrong: ${messageOf(error)} (MYRIAD_DEBUG=1 shows where)`,
   }
+}
+
+/** Errors that crossed from a worker thread keep their name and code, not their class. */
+function isMyriadError(error: unknown): error is MyriadError {
+  return error instanceof MyriadError || (error instanceof Error && error.name === 'MyriadError' && 'code' in error)
 }
 
 /** The message, and its cause's where the message does not say it already. */

@@ -29,6 +29,11 @@ test('what is wrong with the usage exits with 2, what fails while running with 1
   assert.match(failureOf(new TypeError('x is not a function')).message, /unforeseen.*x is not a function/)
 })
 
+test('an error out of a worker thread keeps its code', () => {
+  const crossed = Object.assign(new Error('damaged'), { name: 'MyriadError', code: 'checkpoint' })
+  assert.deepEqual(failureOf(crossed), { exitCode: 1, code: 'checkpoint', message: 'damaged' })
+})
+
 test('a cause is told once', () => {
   const cause = new Error('ENOSPC')
   assert.equal(failureOf(new MyriadError('io', 'disk full: ENOSPC', { cause })).message, 'disk full: ENOSPC')
