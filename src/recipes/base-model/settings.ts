@@ -29,25 +29,26 @@ export const settings = {
   /** Text only: udhr, facts, names, numbers, alphabets. */
   pretraining: { steps: 4000, learningRate: 3e-3, warmupSteps: 100, demonstrationShare: 0 },
   /** Conversations, with text mixed in so that what was read is not forgotten. */
-  instruction: { steps: 2000, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
+  instruction: { steps: 3000, learningRate: 2e-3, warmupSteps: 50, demonstrationShare: 0.7 },
   /**
    * How often each kind of conversation is drawn, relative to the others. Look-up is learned in little time; knowledge
-   * wants many repetitions; a long kind costs as many tokens as several short ones.
+   * wants many repetitions; a long kind costs as many tokens as several short ones; copying, which most tasks rest on, is
+   * the hardest to learn.
    */
   demonstrations: {
-    facts: 5,
-    translate: 4,
+    facts: 4,
+    translate: 5,
     arithmetic: 4,
-    guess: 2,
-    maze: 2,
-    nim: 2,
+    guess: 4,
+    maze: 4,
+    nim: 4,
     lookup: 1,
-    declaration: 1,
-    repeat: 1,
-    shuffle: 2,
-    choose: 2,
-    letters: 4,
-    numbers: 3,
+    declaration: 2,
+    repeat: 10,
+    shuffle: 6,
+    choose: 6,
+    letters: 10,
+    numbers: 6,
   } as Readonly<Record<string, number>>,
   /** Loss weight of what the model only reads in a conversation; what it says counts 1. */
   contextWeight: 0.1,
