@@ -99,7 +99,16 @@ interface Place {
   conversations: number
 }
 
-function nextBatch(place: Place, sources: Sources, share: number): TrainSequence[] {
+/** The phase a step belongs to, and the step's number within it. */
+function phaseAt(step: number): { phase: (typeof phases)[number]; local: number } {
+  const local = step - phases[0].steps
+  return local < 0 ? { phase: phases[0], local: step } : { phase: phases[1], local }
+}
+
+/** The batch of the step at a place, and the place after it. */
+function nextPortion(from: Place, sources: Sources): { batch: TrainSequence[]; place: Place } {
+  const share = phaseAt(from.step).phase.demonstrationShare
+  const place = structuredClone(from)
   const batch: TrainSequence[] = []
   let tokens = 0
   let spoken = 0
@@ -110,7 +119,8 @@ function nextBatch(place: Place, sources: Sources, share: number): TrainSequence
     tokens += item.tokens.length
     if (talk) spoken += item.tokens.length
   }
-  return normalizeWeights(batch)
+  place.step++
+  return { batch: normalizeWeights(batch), place }
 }
 
 async function main(): Promise<void> {
@@ -141,18 +151,19 @@ async function main(): Promise<void> {
   const firstStep = place.step
   let lossSum = 0
   let lossCount = 0
-  while (place.step < totalSteps) {
-    const inFirst = place.step < phases[0].steps
-    const phase = inFirst ? phases[0] : phases[1]
-    const local = inFirst ? place.step : place.step - phases[0].steps
+  let portion = place.step < totalSteps ? nextPortion(place, sources) : null
+  while (portion) {
+    const { phase, local } = phaseAt(place.step)
     const schedule = warmup(phase.warmupSteps, cosine(phase.learningRate, phase.steps, phase.learningRate * 0.02))
-    const batch = nextBatch(place, sources, phase.demonstrationShare)
-    const result = await policy.update(batch, {
+    const updating = policy.update(portion.batch, {
       loss: crossEntropy(),
       learningRate: schedule(local),
       clipNorm: settings.clipNorm,
     })
-    place.step++
+    place = portion.place
+    // The next batch is read while this one is learned.
+    portion = place.step < totalSteps ? nextPortion(place, sources) : null
+    const result = await updating
     lossSum += result.loss
     lossCount++
     if (place.step % 50 === 0 || place.step === totalSteps) {
