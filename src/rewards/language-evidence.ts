@@ -29,6 +29,7 @@ const enoughLetters = 12
 /**
  * Makes the judge of words and scripts. It remembers lexicons (by identity) and the scripts of languages it has seen.
  *
+ * 0. Where the lexicon says that replies carry no language (null), nothing is judged: a wrong form is a matter of format.
  * 1. Digits, punctuation and what the problem itself contains say nothing.
  * 2. A word of the asked language's lexicon is right; a word that only other languages' lexicons have is wrong. As many
  *    wrong words as right ones make the reply inconsistent.
@@ -63,6 +64,8 @@ export function createEvidenceJudge(): EvidenceJudge {
   }
 
   return ({ replies, given, language, languages, lexicon }) => {
+    // Judged only when wrong, such replies would count as wrong in every instance that counts.
+    if (lexicon?.[language] === null) return { verdict: null, rest: '' }
     const words = replies.flatMap(wordsOf)
     if (words.length === 0) return { verdict: null, rest: '' }
     const sets = lexicon === undefined ? new Map<string, ReadonlySet<string>>() : lexiconSets(lexicon)

@@ -82,7 +82,9 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
   }
 
   const requests: SampleRequest[] = []
-  for (const [group, item] of items.entries()) {
+  // Episodes of many turns go first: begun last, they would run on alone while the other slots stand empty.
+  const longestFirst = [...items.entries()].sort(([, a], [, b]) => b.task.maxTurns - a.task.maxTurns)
+  for (const [group, item] of longestFirst) {
     for (let index = 0; index < item.samples; index++) {
       const id = `${group}.${index}`
       try {
