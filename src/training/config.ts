@@ -121,6 +121,8 @@ export const configSchema = z.strictObject({
   evaluation: evaluationSchema.prefault({}),
   /** Worker threads that own replicas of the model. */
   workers: count.default(2),
+  /** Where ONNX Runtime computes; all but cpu need a machine that has it. */
+  device: z.enum(devices).default('cpu'),
   limits: limitsSchema.prefault({}),
   /** Steps between checkpoints; a killed run loses at most so many. */
   checkpointEvery: count.default(1),

@@ -46,5 +46,6 @@ function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTas
 }
 
 async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
-  return openLocalPolicy(config.model, { workers: config.workers })
+  const { workers, device } = config
+  return openLocalPolicy(config.model, { workers, device })
 }

@@ -24,8 +24,7 @@ export async function loadModules(paths: readonly string[]): Promise<Extensions>
     try {
       exported = (await import(pathToFileURL(path).href)) as Record<string, unknown>
     } catch (error) {
-      const hint = /\.[mc]?ts$/.test(path) ? ' Node runs JavaScript: build the module first, or write it as .mjs.' : ''
-      throw new MyriadError('usage', `modules: ${path} cannot be imported: ${messageOf(error)}.${hint}`, {
+      throw new MyriadError('usage', `modules: ${path} cannot be imported: ${messageOf(error)}.`, {
         cause: error,
       })
     }
