@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AGGREGATIONS } from '../algorithms/weights.js'
 import { MyriadError } from '../core/index.js'
+import { devices } from '../engine/index.js'
 import { DEFAULT_LIMITS } from './episode.js'
 
 const share = z.number().min(0).max(1)
