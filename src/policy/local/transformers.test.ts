@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { crossEntropy } from '../../algorithms/index.js'
+import { readCheckpoint } from '../../models/index.js'
+import { localPolicyFromWeights } from './index.js'
+
+// Made by transformers: tools/fixtures/decoder.py. Fixtures are read from the sources, tests run from dist.
+const root = fileURLToPath(new URL('../../../src/models/fixtures', import.meta.url))
+
+interface Expected {
+  sequences: number[][]
+  logprobs: number[][]
+  gradientNorm: number
+}
+
+for (const name of ['llama', 'smollm2', 'qwen2', 'qwen3']) {
+  test(`${name}: a checkpoint written by transformers has its logprobs and gradient here`, async () => {
+    const folder = join(root, name)
+    const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected
+    const { config, weights } = readCheckpoint(folder)
+    const policy = localPolicyFromWeights(config, weights, { workers: 1, rowLength: 32 })
+    const scores = await policy.score(expected.sequences)
+    expected.logprobs.forEach((logprobs, i) =>
+      logprobs.forEach((value, t) =>
+        assert.ok(
+          Math.abs(value - scores[i].logprobs[t]) < 1e-4,
+          `sequence ${i}, token ${t}: ${scores[i].logprobs[t]}`,
+        ),
+      ),
+    )
+    const tokens = expected.sequences[2]
+    const row = (value: number): Float32Array => new Float32Array(tokens.length).fill(value, 1)
+    const sequence = {
+      tokens,
+      mask: new Uint8Array(tokens.length).fill(1, 1),
+      logprobs: row(0),
+      advantages: row(1),
+      weights: row(1 / (tokens.length - 1)),
+    }
+    const { gradientNorm } = await policy.update([sequence], { loss: crossEntropy(), learningRate: 0 })
+    const error = Math.abs(gradientNorm - expected.gradientNorm) / expected.gradientNorm
+    assert.ok(error < 1e-3, `gradient norm ${gradientNorm}, transformers has ${expected.gradientNorm}`)
+    await policy.close()
+  })
+}
