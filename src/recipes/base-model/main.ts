@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createRandom, deriveSeed } from '../../core/index.js'
+import { createRandom, deriveSeed, MyriadError } from '../../core/index.js'
 import { pretrainingDocuments } from '../../data/index.js'
 import { cosine, warmup } from '../../engine/index.js'
 import {
@@ -27,7 +27,7 @@ import {
   type ChatFormat,
 } from '../../text/index.js'
 import { conversationSequence, documentSequences, normalizeWeights, passes } from './sequences.js'
-import { settings } from './settings.js'
+import { settings, type Phase } from './settings.js'
 
 const { values: flags } = parseArgs({
   options: {
@@ -38,10 +38,7 @@ const { values: flags } = parseArgs({
   },
 })
 const scale = Number(flags.scale)
-const phases = [
-  { name: 'pretraining', ...settings.pretraining, steps: Math.round(settings.pretraining.steps * scale) },
-  { name: 'instruction tuning', ...settings.instruction, steps: Math.round(settings.instruction.steps * scale) },
-]
+const phases = settings.phases.map((phase) => ({ ...phase, steps: Math.round(phase.steps * scale) }))
 const totalSteps = phases.reduce((sum, phase) => sum + phase.steps, 0)
 
 function say(line: string): void {
@@ -65,7 +62,7 @@ function seconds(since: number): string {
 interface Sources {
   /** The next piece of text; moves the place on. */
   text: (place: Place['texts']) => TrainSequence
-  conversation: (index: number) => TrainSequence
+  conversation: (index: number, shares: Phase['demonstrations']) => TrainSequence
 }
 
 function openSources(chat: ChatFormat): Sources {
@@ -78,10 +75,10 @@ function openSources(chat: ChatFormat): Sources {
         documents.push(...documentSequences(text, chat, { start, end }, settings.documentTokens))
       return documents
     }),
-    conversation: (index) => {
+    conversation: (index, shares) => {
       const language = demonstrationLanguages[index % demonstrationLanguages.length]
       const seed = deriveSeed(settings.seed, 'demonstration', index)
-      const kinds = Object.entries(settings.demonstrations).flatMap(([kind, share]) =>
+      const kinds = Object.entries(shares).flatMap(([kind, share]) =>
         kind === 'arithmetic' && !taskById(kind).languages.includes(language)
           ? []
           : new Array<string>(share).fill(kind),
@@ -100,21 +97,30 @@ interface Place {
 }
 
 /** The phase a step belongs to, and the step's number within it. */
-function phaseAt(step: number): { phase: (typeof phases)[number]; local: number } {
-  const local = step - phases[0].steps
-  return local < 0 ? { phase: phases[0], local: step } : { phase: phases[1], local }
+function phaseAt(step: number): { phase: Phase; local: number } {
+  let local = step
+  for (const phase of phases) {
+    if (local < phase.steps) return { phase, local }
+    local -= phase.steps
+  }
+  throw new MyriadError('runtime', `step ${step} is past the end of the last phase`)
+}
+
+/** Is a step the last of its phase? */
+function endsPhase(step: number): boolean {
+  return step === totalSteps || phaseAt(step).local === 0
 }
 
 /** The batch of the step at a place, and the place after it. */
 function nextPortion(from: Place, sources: Sources): { batch: TrainSequence[]; place: Place } {
-  const share = phaseAt(from.step).phase.demonstrationShare
+  const { demonstrationShare: share, demonstrations } = phaseAt(from.step).phase
   const place = structuredClone(from)
   const batch: TrainSequence[] = []
   let tokens = 0
   let spoken = 0
   while (tokens < settings.tokensPerStep) {
     const talk = spoken < share * tokens || (share > 0 && tokens === 0)
-    const item = talk ? sources.conversation(place.conversations++) : sources.text(place.texts)
+    const item = talk ? sources.conversation(place.conversations++, demonstrations) : sources.text(place.texts)
     batch.push(item)
     tokens += item.tokens.length
     if (talk) spoken += item.tokens.length
@@ -177,7 +183,7 @@ async function main(): Promise<void> {
       lossSum = 0
       lossCount = 0
     }
-    if (place.step % 250 === 0 || place.step === phases[0].steps || place.step === totalSteps) {
+    if (place.step % 250 === 0 || endsPhase(place.step)) {
       await policy.save(`${checkpoint}-${place.step}`, { optimizer: true })
       writeFileSync(`${placeFile}.partial`, JSON.stringify(place))
       renameSync(`${placeFile}.partial`, placeFile)
