@@ -6,14 +6,15 @@ import type { TrainConfigInput } from '../training/index.js'
  */
 export const quickstart: Omit<TrainConfigInput, 'model'> = {
   name: 'quickstart',
+  // Weights share out sampled tokens: what is learned in few tries needs few, what is long or rare needs more.
   tasks: [
-    { id: 'sort', difficulty: [0, 0.5] },
-    { id: 'reverse', difficulty: [0, 0.5] },
-    { id: 'larger' },
+    { id: 'sort', difficulty: [0, 0.5], weight: 1.6 },
+    { id: 'reverse', difficulty: [0, 0.5], weight: 1.2 },
+    { id: 'larger', weight: 0.4 },
     { id: 'guess', difficulty: [0.5, 1] },
-    { id: 'maze', difficulty: [0, 0.5] },
+    { id: 'maze', difficulty: [0, 0.5], weight: 1.6 },
     { id: 'nim', difficulty: [0, 0.5] },
-    { id: 'facts', difficulty: [0, 0.5] },
+    { id: 'facts', difficulty: [0, 0.5], weight: 0.5 },
     { id: 'lookup' },
   ],
   rewards: { task: 1, language: 0.2, format: 0.1 },

@@ -72,9 +72,9 @@ export const settings = {
         numbers: 6,
       },
     },
-    // The use of a tool comes last: it rests on copying, which is slow to come.
+    // Copying, on which most tasks rest, is slow to come: a last phase dwells on it.
     {
-      name: 'tool use',
+      name: 'copying',
       steps: 900,
       learningRate: 1e-3,
       warmupSteps: 20,
@@ -86,12 +86,12 @@ export const settings = {
         guess: 2,
         maze: 2,
         nim: 2,
-        lookup: 5,
+        lookup: 1,
         declaration: 1,
-        repeat: 7,
+        repeat: 8,
         shuffle: 4,
         choose: 3,
-        letters: 8,
+        letters: 10,
         numbers: 3,
       },
     },
