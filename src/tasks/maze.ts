@@ -25,20 +25,22 @@ const words: ByLanguage<Readonly<Record<Direction | 'goal' | 'free', string>>> =
 }
 
 const size = 4
+const maxTurns = 8
 
 type Data = { walls: number[]; start: number; goal: number }
 
 /**
  * A small maze walked by what the walker senses: where the goal lies and which neighbouring cells are free. Both lists
  * use the words the walker moves by, so "a direction that is in both, else another free one" is a policy a small model
- * can find. The key is the whole maze, in whichever language.
+ * can find. A walk that arrives is worth 1 less a little for every needless step; one that does not, up to 0.4 for how
+ * much nearer it came. The key is the whole maze, in whichever language.
  */
 export const maze = defineTask<Data>({
   id: 'maze',
   description: 'walk a 4x4 maze to the goal, sensing its direction and the free neighbours',
   difficulty: { easiest: '1 wall, goal 2 or 3 steps away', hardest: '5 walls, goal up to 6 steps away' },
   languages,
-  maxTurns: 8,
+  maxTurns,
   maxReplyTokens: 6,
   get lexicon() {
     return Object.fromEntries(languages.map((tag) => [tag, directions.map((direction) => words[tag][direction])]))
@@ -57,6 +59,7 @@ export const maze = defineTask<Data>({
     const word = words[language as Language]
     const toGoal = distances(walls, goal)
     let cell = start
+    let turns = 0
     const free = () => directions.filter((direction) => neighbour(walls, cell, direction) !== null)
     const sense = () => {
       const list = (found: Direction[]) => found.map((direction) => word[direction]).join(' ')
@@ -68,7 +71,11 @@ export const maze = defineTask<Data>({
         const direction = directions.find((candidate) => sameAnswer(reply, word[candidate]))
         if (direction === undefined) return malformed
         cell = neighbour(walls, cell, direction) ?? cell // a step against a wall is a turn lost
-        return cell === goal ? end({ reward: 1, success: true, wellFormed: true }) : say(sense())
+        turns++
+        if (cell === goal) return end({ reward: 1 - 0.04 * (turns - toGoal[start]), success: true, wellFormed: true })
+        if (turns < maxTurns) return say(sense())
+        const nearer = Math.max(0, 1 - toGoal[cell] / toGoal[start])
+        return end({ reward: 0.1 + 0.3 * nearer, success: false, wellFormed: true })
       },
       randomReply: (random: Random) => word[random.pick(free())],
       expertReply: () => {

@@ -31,6 +31,8 @@ export class Replica {
   /** The gradient of the step so far, all weights one after the other; may be shared memory. */
   readonly gradient: Float32Array
   optimizerState: OptimizerState
+  /** Room for the sum of all replicas' gradients. */
+  readonly #sum: Float32Array
   readonly #optimizer
   readonly #programs = new Map<string, Promise<Program>>()
   readonly #bound: Record<string, Value>
@@ -49,6 +51,7 @@ export class Replica {
       size += weights[name].length
     }
     this.gradient = gradient ?? new Float32Array(size)
+    this.#sum = new Float32Array(size)
     // Norms and biases are not decayed (Loshchilov and Hutter 2019 leave this open; it is the custom since GPT-2).
     this.#optimizer = adamW({
       betas: [0.9, 0.95],
@@ -161,8 +164,9 @@ export class Replica {
     learningRate: number,
     clipNorm: number,
   ): { applied: boolean; norm: number } {
-    const total = gradients.length === 1 ? gradients[0].slice() : new Float32Array(this.gradient.length)
-    if (gradients.length > 1) for (const part of gradients) addInto(total, part)
+    const total = this.#sum
+    total.set(gradients[0])
+    for (const part of gradients.slice(1)) addInto(total, part)
     const named = Object.fromEntries(Object.keys(this.weights).map((name) => [name, this.gradientOf(name, total)]))
     const norm = globalNorm(named)
     if (!Number.isFinite(norm)) return { applied: false, norm }
