@@ -117,6 +117,13 @@ export interface UpdateResult {
   metrics: Record<string, number>
 }
 
+export interface ScoreOptions {
+  /** 1 unless given. */
+  temperature?: number
+  /** [sequences][tokens]: only tokens marked 1 are scored, the others stay 0. All but the first unless given. */
+  masks?: readonly Uint8Array[]
+}
+
 export interface ScoreResult {
   /** Log-probability of token t given the tokens before it; entry 0 is 0. [tokens] */
   logprobs: Float32Array
@@ -134,7 +141,7 @@ export interface Policy {
   /** Updates applied so far. */
   readonly version: number
   sample(requests: readonly SampleRequest[], options?: SampleOptions): Promise<Completion[]>
-  score(sequences: readonly (readonly number[])[], options?: { temperature?: number }): Promise<ScoreResult[]>
+  score(sequences: readonly (readonly number[])[], options?: ScoreOptions): Promise<ScoreResult[]>
   update(batch: readonly TrainSequence[], options: UpdateOptions): Promise<UpdateResult>
   /** A frozen copy: reference, teacher, opponent. */
   snapshot(): Promise<Policy>

@@ -84,7 +84,7 @@ async function withReference(
   if (!reference) return sequences
   const scores = await reference.score(
     sequences.map(({ tokens }) => tokens),
-    { temperature },
+    { temperature, masks: sequences.map(({ mask }) => mask) },
   )
   return sequences.map((sequence, i) => ({ ...sequence, referenceLogprobs: scores[i].logprobs }))
 }

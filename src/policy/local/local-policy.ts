@@ -7,6 +7,7 @@ import type {
   Policy,
   SampleOptions,
   SampleRequest,
+  ScoreOptions,
   ScoreResult,
   TrainSequence,
   UpdateOptions,
@@ -94,11 +95,11 @@ export class LocalPolicy implements Policy {
     }
   }
 
-  async score(
-    sequences: readonly (readonly number[])[],
-    options: { temperature?: number } = {},
-  ): Promise<ScoreResult[]> {
-    const items = sequences.map((tokens) => ({ tokens, mask: new Uint8Array(tokens.length).fill(1, 1) }))
+  async score(sequences: readonly (readonly number[])[], options: ScoreOptions = {}): Promise<ScoreResult[]> {
+    const items = sequences.map((tokens, i) => ({
+      tokens,
+      mask: options.masks?.[i] ?? new Uint8Array(tokens.length).fill(1, 1),
+    }))
     const { logprobs, entropy } = await this.#score(items, options.temperature ?? 1)
     return items.map((_, i) => ({ logprobs: logprobs[i], entropy: entropy[i] }))
   }

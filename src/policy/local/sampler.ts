@@ -1,11 +1,10 @@
 import { createRandom, MyriadError } from '../../core/index.js'
 import type { Completion, SampleRequest } from '../types.js'
-import { KeyValueCache } from './cache.js'
+import type { KeyValueCache } from './cache.js'
 import { draw, newTokens, pastMask, type DrawOptions, type Sequence } from './drawing.js'
 import type { Replica } from './replica.js'
 
 export interface SamplerOptions extends DrawOptions {
-  slots: number
   /** Most tokens read by one prefill. */
   tokenBudget: number
   version: number
@@ -23,10 +22,11 @@ export interface SamplerOptions extends DrawOptions {
  */
 export async function sampleAll(
   replica: Replica,
+  cache: KeyValueCache,
   requests: readonly SampleRequest[],
   options: SamplerOptions,
 ): Promise<Completion[]> {
-  const cache = new KeyValueCache(replica.config, options.slots)
+  cache.reset()
   const queue = requests.map((request) => request)
   const active: Sequence[] = []
   const done: Completion[] = []
@@ -61,10 +61,10 @@ export async function sampleAll(
   while (head < queue.length || active.length > 0) {
     if (options.aborted()) throw new MyriadError('runtime', 'sampling was interrupted')
     for (;;) {
-      while (active.length < options.slots && head < queue.length) active.push(begin(queue[head++], replica, options))
+      while (active.length < cache.slots && head < queue.length) active.push(begin(queue[head++], replica, options))
       await settle()
       const readers = active.filter((sequence) => sequence.reading)
-      if (readers.length === 0 && (head >= queue.length || active.length >= options.slots)) break
+      if (readers.length === 0 && (head >= queue.length || active.length >= cache.slots)) break
       await read(replica, cache, active, readers, options)
     }
     if (active.length === 0) continue

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { loadTokenizer, type Tokenizer } from '../../text/index.js'
 import type { SampleRequest } from '../types.js'
+import { KeyValueCache } from './cache.js'
 import type { FromWorker, ToWorker, WorkerCalls, WorkerSetup } from './protocol.js'
 import { Replica } from './replica.js'
 import { sampleAll } from './sampler.js'
@@ -24,6 +25,7 @@ const gradients = setup.gradients.map((buffer) => new Float32Array(buffer))
 const replica = new Replica(config, weights, setup.options, gradients[setup.index])
 
 const post = (message: FromWorker): void => port.postMessage(message)
+const cache = new KeyValueCache(config, setup.slots)
 let resumeSampling: ((requests: (SampleRequest | null)[]) => void) | undefined
 let aborted = false
 let tokenizer: Tokenizer | undefined
@@ -36,8 +38,7 @@ const calls: {
   async sample(requests, version) {
     aborted = false
     await readyForStopStrings(requests)
-    return sampleAll(replica, requests, {
-      slots: setup.slots,
+    return sampleAll(replica, cache, requests, {
       tokenBudget: setup.options.tokenBudget,
       version,
       stopTokens: setup.stopTokens,
