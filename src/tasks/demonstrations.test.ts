@@ -2,10 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { deriveSeed } from '../core/index.js'
 import { alphabets, isLanguage, languages } from '../data/index.js'
-import { demonstration, demonstrationIds, listTasks, taskById, vocabularyTexts } from './index.js'
+import { demonstration, demonstrationIds, listTasks, taskById, variationIds, vocabularyTexts } from './index.js'
 
 const each = (count: number) =>
-  languages.flatMap((language) => Array.from({ length: count }, (_, seed) => demonstration(seed, { language })))
+  languages.flatMap((language) =>
+    Array.from({ length: count }, (_, seed) => seed).flatMap((seed) => [
+      demonstration(seed, { language }),
+      // Variations are not drawn, they are asked for.
+      demonstration(seed, { language, task: variationIds[seed % variationIds.length] }),
+    ]),
+  )
 
 describe('demonstrations', () => {
   it('depend on the seed alone', () => {
@@ -29,6 +35,21 @@ describe('demonstrations', () => {
     )
     for (const shown of each(200))
       for (const verb of verbs) assert.ok(!shown.messages[0].content.startsWith(`${verb} `), shown.messages[0].content)
+  })
+
+  it('ask for letters and numbers in many words, and answer rightly', () => {
+    const prompts = new Set<string>()
+    for (const id of variationIds)
+      for (const language of languages)
+        for (let seed = 0; seed < 60; seed++) {
+          const [prompt, reply] = demonstration(seed, { language, task: id }).messages.map(({ content }) => content)
+          const items = reply.trim().split(' ')
+          const asked = prompt.split(' ').slice(id === 'letters' ? -items.length : -2)
+          if (id === 'letters') assert.deepEqual([...items].sort(), [...asked].sort(), prompt)
+          else assert.ok(items.length === 1 && asked.includes(items[0]), prompt)
+          prompts.add(`${language} ${prompt.split(' ').slice(0, -asked.length).join(' ')}`)
+        }
+    assert.ok(prompts.size > 60, `only ${prompts.size} ways to ask`)
   })
 
   it('alternate, end with the assistant, and write replies after a space', () => {
