@@ -220,19 +220,18 @@ test('Ctrl-C twice stops at once', async () => {
     '--set',
     'steps=100000',
     '--set',
-    'groupsPerStep=600',
+    'groupsPerStep=3000',
   ])
   let stderr = ''
-  let presses = 0
-  const press = (): void => {
-    presses++
-    child.kill('SIGINT')
-  }
+  let waiting = 0
+  const press = (): void => void child.kill('SIGINT')
   child.stderr?.on('data', (data) => {
     stderr += data
-    // Within the second step, which takes many times as long as the pause between the two.
-    if (presses === 0 && stderr.includes('training 1/')) press()
-    else if (presses === 1 && stderr.includes('Ctrl-C once more')) setTimeout(press, 400)
+    // Both within the second step, which takes many times as long as they are apart.
+    if (waiting === 0 && /^training 1\//m.test(stderr)) waiting = 1
+    else if (waiting === 1 && stderr.includes('Ctrl-C once more')) waiting = 2
+    else return
+    setTimeout(press, 400)
   })
   const [, signal] = (await once(child, 'close')) as [number | null, string]
   assert.equal(signal, 'SIGINT', stderr)
