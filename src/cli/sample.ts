@@ -96,7 +96,9 @@ class Conversation {
     const message: Message = { role: 'user', content }
     this.messages.push(message)
     const first = this.#tokens.length === 0
-    this.#tokens.push(...(first ? chat.prompt(this.messages) : chat.continuation([message], { closed: this.#closed })))
+    // Not push(...): a message may have more tokens than a call may have arguments.
+    const read = first ? chat.prompt(this.messages) : chat.continuation([message], { closed: this.#closed })
+    this.#tokens = [...this.#tokens, ...read]
     const room = policy.contextLength - this.#tokens.length
     if (room < 1)
       return { text: '', note: `the model reads at most ${policy.contextLength} tokens; a new conversation begins` }

@@ -101,6 +101,18 @@ test('a reward that is not a number skips the step; several in a row stop the ru
   assert.ok(existsSync(join(root, 'poison', 'checkpoints', 'step-000003')))
 })
 
+test('a reward that always throws ends the run with its words, not with an empty table', async () => {
+  const broken = failing('broken', ({ problem }) => {
+    if (problem.split === 'train') throw new Error('judge down')
+    return 0
+  })
+  const config = { ...TEST_CONFIG, rewards: { broken: 1 }, maxBadSteps: 2 }
+  await assert.rejects(train(config, options('broken', { rewards: [broken] })), {
+    code: 'numeric',
+    message: /step 2: 2 steps in a row.*every episode was dropped.*judge down/,
+  })
+})
+
 test('a gradient that is not finite skips the step, and the run goes on when it was one of few', async () => {
   const { loss } = grpo()
   let updates = 0
