@@ -107,7 +107,7 @@ test('a reward that always throws ends the run with its words, not with an empty
     return 0
   })
   const config = { ...TEST_CONFIG, rewards: { broken: 1 }, maxBadSteps: 2 }
-  await assert.rejects(train(config, options('broken', { rewards: [broken] })), {
+  await assert.rejects(train(config, options('hopeless', { rewards: [broken] })), {
     code: 'numeric',
     message: /step 2: 2 steps in a row.*every episode was dropped.*judge down/,
   })

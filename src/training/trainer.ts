@@ -11,6 +11,7 @@ import { learn, NO_UPDATE } from './learn.js'
 import { episodeRecords, stepMetrics } from './metrics.js'
 import type { Parts } from './prepare.js'
 import { rollout, type DroppedEpisode, type RolloutItem } from './rollout.js'
+import { lockRun } from './run-lock.js'
 import type { RunFolder } from './run-folder.js'
 import { learningRateAt } from './schedule.js'
 import { addStep, initialTotals, summarize } from './summary.js'
@@ -42,8 +43,18 @@ export class Trainer {
   }
 
   async run(): Promise<Summary> {
-    const { config, options, run, policy } = this.context
+    const { run } = this.context
     await run.begin()
+    const release = await lockRun(run.path)
+    try {
+      return await this.finish()
+    } finally {
+      release()
+    }
+  }
+
+  private async finish(): Promise<Summary> {
+    const { config, options, run, policy } = this.context
     await this.restore()
     this.emit({ type: 'start', config, out: run.path, step: this.state.step })
     if (!this.evaluations.some(({ phase }) => phase === 'before') && !(await this.evaluate('before')))
@@ -79,6 +90,11 @@ export class Trainer {
     const lesson = algorithm.learn(play.groups)
     const played = performance.now()
     const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
+    // A task or reward that always fails teaches nothing: steps without a single episode end the run as bad ones do.
+    const isBarren = play.groups.every(({ trajectories }) => trajectories.length === 0)
+    const barren = isBarren
+      ? `every episode was dropped; the first: ${play.dropped[0]?.message ?? 'none was played'}`
+      : null
     const learningRate = learningRateAt(config, step)
     const update = poisoned
       ? NO_UPDATE
@@ -88,7 +104,7 @@ export class Trainer {
       play,
       lesson,
       update,
-      skipped: poisoned?.message ?? update.failure,
+      skipped: poisoned?.message ?? barren ?? update.failure,
       version: policy.version,
       learningRate,
       time: {
