@@ -30,10 +30,31 @@ export function grad(output: Tensor, wrt: readonly Tensor[], options: { seed?: T
     )
   }
 
-  const active = nodesBetween(output, new Set(wrt))
-  const cotangents = new Map<Tensor, Tensor>([[output, seed]])
-  for (const node of active) {
-    const arriving = node.outputs.map((tensor) => cotangents.get(tensor))
+  return backward([{ output, cotangent: seed }], wrt, new Set())
+}
+
+/** The derivative of several outputs, given what arrives at each. Nothing flows on from a tensor of `wrt` to what it is made of. */
+export function vectorJacobian(
+  outputs: readonly { output: Tensor; cotangent: Tensor }[],
+  wrt: readonly Tensor[],
+): Tensor[] {
+  return backward(outputs, wrt, new Set(wrt))
+}
+
+function backward(
+  outputs: readonly { output: Tensor; cotangent: Tensor }[],
+  wrt: readonly Tensor[],
+  border: ReadonlySet<Tensor>,
+): Tensor[] {
+  const cotangents = new Map<Tensor, Tensor>()
+  const arrive = (tensor: Tensor, cotangent: Tensor): void => {
+    const sum = cotangents.get(tensor)
+    cotangents.set(tensor, sum ? add(sum, cotangent) : cotangent)
+  }
+  for (const { output, cotangent } of outputs) arrive(output, cotangent)
+  const made = outputs.map(({ output }) => output)
+  for (const node of nodesBetween(made, new Set(wrt), border)) {
+    const arriving = node.outputs.map((tensor) => (border.has(tensor) ? undefined : cotangents.get(tensor)))
     if (arriving.every((cotangent) => cotangent === undefined)) continue
     if (!node.operation.gradient) {
       if (!node.outputs.some((tensor) => tensor.dtype === 'float32')) continue
@@ -55,21 +76,20 @@ export function grad(output: Tensor, wrt: readonly Tensor[], options: { seed?: T
           `grad: ${node.operation.name} gave ${describeShape(derivative.shape)} for input ${index}, which is ${describeShape(input.shape)}`,
         )
       }
-      const sum = cotangents.get(input)
-      cotangents.set(input, sum ? add(sum, derivative) : derivative)
+      arrive(input, derivative)
     })
   }
-  return wrt.map((tensor) => cotangents.get(tensor) ?? zeros(graph, tensor.shape))
+  return wrt.map((tensor) => cotangents.get(tensor) ?? zeros(tensor.graph, tensor.shape))
 }
 
-/** The nodes on a path from one of `wrt` to the output, last first. */
-function nodesBetween(output: Tensor, wrt: ReadonlySet<Tensor>): Node[] {
+/** The nodes on a path from one of `wrt` to an output, last first. */
+function nodesBetween(outputs: readonly Tensor[], wrt: ReadonlySet<Tensor>, border: ReadonlySet<Tensor>): Node[] {
   const reached = new Set<Node>()
-  const pending = [output.node]
+  const pending = outputs.flatMap((output) => (border.has(output) ? [] : [output.node]))
   for (let node = pending.pop(); node; node = pending.pop()) {
     if (reached.has(node)) continue
     reached.add(node)
-    for (const input of node.inputs) pending.push(input.node)
+    for (const input of node.inputs) if (!border.has(input)) pending.push(input.node)
   }
   const ascending = [...reached].sort((a, b) => a.id - b.id)
   const influenced = new Set<Node>()

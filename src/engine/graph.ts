@@ -18,6 +18,8 @@ export interface Node {
  * inputs are one node.
  */
 export interface Graph {
+  /** Number of nodes so far: the id of the next. */
+  readonly size: number
   /** Fed by name on every run. */
   readonly inputs: ReadonlyMap<string, Tensor>
   /** float32 inputs that are learned; `grad` is usually asked for these. */
@@ -79,6 +81,9 @@ export function createGraph(): Graph {
   }
 
   const graph: Graph = {
+    get size() {
+      return nodeCount
+    },
     inputs,
     parameters,
     input: (name, shape, dtype = 'float32') => declare(inputs, inputOperation, name, shape, dtype),

@@ -2,7 +2,7 @@
 import { MyriadError } from '../core/index.js'
 import { termsOf } from './dimensions.js'
 import type { Graph, Node } from './graph.js'
-import { encodeModel, type OnnxAttribute, type OnnxNode, type OnnxTensor } from './onnx.js'
+import type { OnnxAttribute, OnnxModel, OnnxNode, OnnxTensor } from './onnx.js'
 import { sizeOf, type Dimension, type Shape, type Tensor, type TypedArray, dataTypeOf } from './types.js'
 
 export interface EmitOptions {
@@ -34,7 +34,7 @@ export interface Lowering {
 }
 
 export interface LoweredProgram {
-  onnx: Uint8Array
+  model: OnnxModel
   /** Inputs and parameters that the outputs need. */
   inputs: ReadonlyMap<string, Tensor>
   outputs: ReadonlyMap<string, Tensor>
@@ -164,11 +164,11 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
     })
     return { name: outputName(name), dtype: tensor.dtype, shape: tensor.shape }
   })
-  const onnx = encodeModel({
+  const model: OnnxModel = {
     nodes: onnxNodes,
     initializers,
     inputs: [...inputs].map(([name, { dtype, shape }]) => ({ name, dtype, shape })),
     outputs: outputInfos,
-  })
-  return { onnx, inputs, outputs: new Map(wanted) }
+  }
+  return { model, inputs, outputs: new Map(wanted) }
 }

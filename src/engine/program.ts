@@ -1,6 +1,7 @@
 import { MyriadError } from '../core/index.js'
 import type { Graph } from './graph.js'
 import { lower } from './lower.js'
+import { encodeModel } from './onnx.js'
 import { devices, openSession, type Device, type Port, type Session, type SessionSpec } from './session.js'
 import type { Tensor, Value } from './types.js'
 import { openRemoteSession } from './remote.js'
@@ -24,7 +25,7 @@ export interface Program {
   /** What must be fed or bound. */
   readonly inputs: readonly Port[]
   readonly outputs: readonly Port[]
-  /** The ONNX model, for inspection or for another runtime. */
+  /** The ONNX model, for inspection or for another runtime; written anew each time it is asked for. */
   readonly onnx: Uint8Array
   /**
    * Computes the outputs. Feeds override bound values. Inline programs read the arrays in place; others copy them.
@@ -57,7 +58,9 @@ export async function compile(graph: Graph, options: CompileOptions): Promise<Pr
   const ports = (tensors: ReadonlyMap<string, Tensor>): Port[] =>
     [...tensors].map(([name, { dtype, shape }]) => ({ name, dtype, shape }))
   const spec: SessionSpec = {
-    onnx: lowered.onnx,
+    // ONNX Runtime walks depth first from the last node of the file without readers, latest operand first. Written the other way
+    // round, nodes run about as they were made: a weight's gradient as soon as it can be, so that what it needs is freed then.
+    onnx: encodeModel({ ...lowered.model, nodes: lowered.model.nodes.toReversed() }),
     inputs: ports(lowered.inputs),
     outputs: ports(lowered.outputs),
     device,
@@ -67,7 +70,9 @@ export async function compile(graph: Graph, options: CompileOptions): Promise<Pr
   return {
     inputs: spec.inputs,
     outputs: spec.outputs,
-    onnx: spec.onnx,
+    get onnx() {
+      return encodeModel(lowered.model)
+    },
     run: (feeds = {}) => session.run(feeds),
     bind: session.bind,
     close: session.close,

@@ -13,6 +13,7 @@ import * as joining from './joining.js'
 import * as logic from './logic.js'
 import * as matmul from './matmul.js'
 import * as normalization from './normalization.js'
+import * as ordering from './ordering.js'
 import * as reduce from './reduce.js'
 import * as shape from './shape.js'
 import * as unary from './unary.js'
@@ -33,6 +34,7 @@ export function operations(): ReadonlyMap<string, Operation> {
     logic,
     matmul,
     normalization,
+    ordering,
     reduce,
     shape,
     unary,
@@ -50,6 +52,7 @@ export { concat, pad, slice, split } from './joining.js'
 export { equal, greater, greaterEqual, less, lessEqual, logicalAnd, logicalNot, logicalOr, where } from './logic.js'
 export { matmul } from './matmul.js'
 export { crossEntropy, layerNorm, logSoftmax, rmsNorm, selectedLogprobs, softmax } from './normalization.js'
+export { after } from './ordering.js'
 export { argmax, cumsum, logSumExp, max, mean, min, sum, topK } from './reduce.js'
 export { expand, reshape, squeeze, transpose, unsqueeze } from './shape.js'
 export {

@@ -125,6 +125,7 @@ const rows: Record<string, Row | Row[]> = {
     [(g) => ops.matmul(matrix(g), matrix(g), { transposeB: true, alpha: 0.5 }), [2, 2], [7, 16, 16, 38.5]],
     [(g) => ops.matmul(matrix(g), matrix(g), { transposeA: true }), [3, 3], [17, 22, 27, 22, 29, 36, 27, 36, 45]],
   ],
+  after: [(g) => ops.after(ops.exp(vector(0, 0)(g)), ops.log(vector(-1)(g))), [2], [1, 1]],
   softmax: [(g) => ops.softmax(vector(0, Math.log(3))(g)), [2], [0.25, 0.75]],
   logSoftmax: [(g) => ops.logSoftmax(vector(0, Math.log(3))(g)), [2], [Math.log(0.25), Math.log(0.75)]],
   selectedLogprobs: [

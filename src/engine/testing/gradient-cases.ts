@@ -116,6 +116,8 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
     unary((a) => ops.pad(a, { axis: 2, before: 1, after: 2 })),
     unary((a) => ops.pad(a, { axis: 1, before: 'batch', value: 2 })),
   ],
+  // order
+  after: binary((a, b) => ops.mul(ops.after(a, ops.exp(b)), b)),
   // indices
   gather: [
     { inputs: { x: { shape: [5, 'width'] }, i: indices(['batch', 'time'], 5) }, build: (t) => ops.gather(t.x, t.i) },
