@@ -1,7 +1,9 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync, copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { findGguf } from '../core/gguf.js'
 import { MyriadError } from '../core/index.js'
 import { decoderConfigToJson, readDecoderConfig, type DecoderConfig } from './config.js'
+import { readGguf, readGgufConfig } from './gguf.js'
 import { parameterShapes, type Weights } from './parameters.js'
 import { readSafetensors, writeSafetensors } from './safetensors.js'
 
@@ -14,11 +16,31 @@ export const tokenizerFiles = [
 ] as const
 
 /**
- * Reads `config.json` and `model.safetensors` of a model folder.
+ * The GGUF file that a path means as a model: a .gguf file, or the only one in a folder that has no safetensors;
+ * undefined when the path is a folder to be read as Hugging Face writes it.
+ */
+export function ggufOfModel(path: string): string | undefined {
+  const files = ['model.safetensors', 'model.safetensors.index.json']
+  return files.some((file) => existsSync(join(path, file))) ? undefined : findGguf(path)
+}
+
+/** The configuration of a model folder or GGUF file. */
+export async function readCheckpointConfig(path: string): Promise<DecoderConfig> {
+  const gguf = ggufOfModel(path)
+  return gguf === undefined ? readDecoderConfig(path) : readGgufConfig(gguf)
+}
+
+/**
+ * Reads a model: a folder with `config.json` and `model.safetensors`, or a GGUF file (or a folder that holds just one).
  *
  * @throws MyriadError 'checkpoint' naming the file, and the tensor that is missing, unknown, of the wrong shape or not finite
  */
-export function readCheckpoint(folder: string): { config: DecoderConfig; weights: Weights } {
+export async function readCheckpoint(path: string): Promise<{ config: DecoderConfig; weights: Weights }> {
+  const gguf = ggufOfModel(path)
+  return gguf === undefined ? readFolder(path) : readGguf(gguf)
+}
+
+function readFolder(folder: string): { config: DecoderConfig; weights: Weights } {
   const config = readDecoderConfig(folder)
   const file = join(folder, 'model.safetensors')
   const { tensors } = readSafetensors(file)
@@ -51,6 +73,8 @@ export interface WriteCheckpointOptions {
   extra?: Record<string, Record<string, { shape: number[]; data: Float32Array }>>
   /** Further JSON files. */
   json?: Record<string, unknown>
+  /** Further text files by name: a tokenizer's, a model card. */
+  files?: Record<string, string>
 }
 
 /** Writes a model folder beside its place and moves it there whole: a reader sees the old one or the new one, never half of each. */
@@ -73,6 +97,7 @@ export function writeCheckpoint(
     for (const [file, content] of Object.entries(options.extra ?? {})) writeSafetensors(join(partial, file), content)
     for (const [file, content] of Object.entries(options.json ?? {}))
       writeFileSync(join(partial, file), `${JSON.stringify(content, null, 2)}\n`)
+    for (const [file, text] of Object.entries(options.files ?? {})) writeFileSync(join(partial, file), text)
     if (options.tokenizerFrom !== undefined)
       for (const file of tokenizerFiles) {
         const source = join(options.tokenizerFrom, file)

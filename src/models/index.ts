@@ -2,5 +2,6 @@
 export * from './checkpoint.js'
 export * from './config.js'
 export * from './decoder.js'
+export * from './gguf.js'
 export * from './parameters.js'
 export * from './safetensors.js'

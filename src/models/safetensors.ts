@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { z } from 'zod'
 import { MyriadError } from '../core/index.js'
+import { narrowHalf, widenBrain, widenHalf } from './half.js'
 
 /** A named array as stored: shape and float32 values (other float types are widened on reading). */
 export interface NamedTensor {
@@ -116,50 +117,15 @@ function writeAll(descriptor: number, bytes: Uint8Array): void {
 function widen(bytes: Uint8Array, dtype: string, count: number): Float32Array {
   const copy = new Uint8Array(bytes) // not slice: a Buffer slices without copying, and its offset may be odd
   if (dtype === 'F32') return new Float32Array(copy.buffer, 0, count)
-  const halves = new Uint16Array(copy.buffer, 0, count)
   const result = new Float32Array(count)
-  if (dtype === 'BF16') {
-    const bits = new Uint32Array(result.buffer)
-    for (let i = 0; i < count; i++) bits[i] = halves[i] << 16
-  } else {
-    for (let i = 0; i < count; i++) result[i] = halfToFloat(halves[i])
-  }
+  const halves = new Uint16Array(copy.buffer, 0, count)
+  if (dtype === 'BF16') widenBrain(halves, result)
+  else widenHalf(halves, result)
   return result
 }
 
-function halfToFloat(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1
-  const exponent = (bits >> 10) & 0x1f
-  const fraction = bits & 0x3ff
-  if (exponent === 0) return sign * fraction * 2 ** -24
-  if (exponent === 31) return fraction ? NaN : sign * Infinity
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
-}
-
-/** Round to nearest, ties to even; beyond the largest half the result is infinity. */
 function narrow(values: Float32Array): Uint16Array {
   const result = new Uint16Array(values.length)
-  const single = new Float32Array(1)
-  const bits = new Uint32Array(single.buffer)
-  for (let i = 0; i < values.length; i++) {
-    single[0] = values[i]
-    const sign = (bits[0] >>> 16) & 0x8000
-    const magnitude = Math.abs(values[i])
-    let half: number
-    if (Number.isNaN(magnitude)) half = 0x7e00
-    else if (magnitude >= 65520) half = 0x7c00
-    else if (magnitude < 2 ** -14) half = roundEven(magnitude * 2 ** 24)
-    else {
-      const exponent = ((bits[0] >>> 23) & 0xff) - 127
-      half = ((exponent + 15) << 10) + roundEven((magnitude / 2 ** exponent - 1) * 1024)
-    }
-    result[i] = sign | half
-  }
+  narrowHalf(values, result)
   return result
-}
-
-function roundEven(value: number): number {
-  const floor = Math.floor(value)
-  const rest = value - floor
-  return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor
 }

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { MyriadError, messageOf } from '../core/index.js'
 import { createDecoder } from './decoder.js'
 import { createEncoder } from './encoder.js'
+import { ggufOfTokenizer, readGgufTokenizer } from './gguf-tokenizer.js'
 import type { Tokenizer } from './types.js'
 
 /** A token that plain text can never be encoded to. */
@@ -71,7 +72,7 @@ export interface TokenizerFiles {
 
 /**
  * Loads a tokenizer from a Hugging Face model folder: tokenizer.json, and where present tokenizer_config.json,
- * generation_config.json and chat_template.jinja.
+ * generation_config.json and chat_template.jinja; or the tokenizer inside a GGUF file.
  *
  * @throws MyriadError 'io' when tokenizer.json cannot be read, 'checkpoint' when a file is damaged (says which and what).
  * @example
@@ -79,6 +80,8 @@ export interface TokenizerFiles {
  * tokenizer.decode(tokenizer.encode('habari dunia')) // 'habari dunia'
  */
 export async function loadTokenizer(folder: string): Promise<TextTokenizer> {
+  const gguf = ggufOfTokenizer(folder)
+  if (gguf !== undefined) return createTokenizer(await readGgufTokenizer(gguf), gguf)
   const path = join(folder, 'tokenizer.json')
   const tokenizer = await readJson(path)
   if (tokenizer === undefined) throw new MyriadError('io', `${path}: no such file; is this a model folder?`)

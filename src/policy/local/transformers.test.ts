@@ -20,7 +20,7 @@ for (const name of ['llama', 'smollm2', 'qwen2', 'qwen3']) {
   test(`${name}: a checkpoint written by transformers has its logprobs and gradient here`, async () => {
     const folder = join(root, name)
     const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expected
-    const { config, weights } = readCheckpoint(folder)
+    const { config, weights } = await readCheckpoint(folder)
     const policy = localPolicyFromWeights(config, weights, { workers: 1, rowLength: 32 })
     const scores = await policy.score(expected.sequences)
     expected.logprobs.forEach((logprobs, i) =>

@@ -20,7 +20,7 @@ import { sampleAll } from './sampler.js'
 const port = parentPort
 if (!port) throw new MyriadError('runtime', 'policy/local/worker.js must be started as a worker thread')
 const setup = workerData as WorkerSetup
-const { config, weights } = 'folder' in setup.source ? readCheckpoint(setup.source.folder) : setup.source
+const { config, weights } = 'folder' in setup.source ? await readCheckpoint(setup.source.folder) : setup.source
 const gradients = setup.gradients.map((buffer) => new Float32Array(buffer))
 const replica = new Replica(config, weights, setup.options, gradients[setup.index])
 
@@ -75,7 +75,7 @@ const calls: {
     })
   },
   async load(folder) {
-    const stored = readCheckpoint(folder)
+    const stored = await readCheckpoint(folder)
     const state = stateSchema.safeParse(readCheckpointJson(folder, 'trainer_state.json'))
     if (!state.success) throw new MyriadError('checkpoint', `${join(folder, 'trainer_state.json')} is damaged`)
     const file = join(folder, 'optimizer.safetensors')

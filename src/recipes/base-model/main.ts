@@ -190,7 +190,7 @@ async function main(): Promise<void> {
     }
   }
   await policy.close()
-  const { weights } = readCheckpoint(`${checkpoint}-${totalSteps}`)
+  const { weights } = await readCheckpoint(`${checkpoint}-${totalSteps}`)
   writeCheckpoint(flags.out, config, weights, { dtype: 'F16', tokenizerFrom: tokenizerFolder })
   say(`wrote ${flags.out}`)
 }
