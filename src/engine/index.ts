@@ -6,6 +6,7 @@
 export { createGraph, type Graph, type Node } from './graph.js'
 export { grad } from './grad.js'
 export { recompute } from './recompute.js'
+export { chunkedLogprobs, type ChunkedLogprobs, type ChunkedLogprobsOptions } from './chunked.js'
 export { compile, type CompileOptions, type Program } from './program.js'
 export { devices, type Device, type Port } from './session.js'
 export * from './ops/index.js'

@@ -75,13 +75,20 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
 
   for (const { outputs: made } of nodes) if (made[0]?.name !== undefined) inputs.set(made[0].name, made[0])
 
-  /** The place where a name can be read when the program runs: an axis of a needed input, else of any input. */
-  const findName = (name: string): { tensor: Tensor; axis: number } => {
+  /** Lowered so far. */
+  const names = new Map<Tensor, string>()
+
+  /** The place where a name can be read when the program runs: an axis of a needed input, else of any, else of a part. */
+  const findName = (name: string): { value: string; axis: number } => {
     for (const tensor of [...inputs.values(), ...graph.inputs.values(), ...graph.parameters.values()]) {
       const axis = tensor.shape.indexOf(name)
       if (axis < 0) continue
       inputs.set(tensor.name!, tensor)
-      return { tensor, axis }
+      return { value: tensor.name!, axis }
+    }
+    for (const [tensor, value] of names) {
+      const axis = tensor.shape.indexOf(name)
+      if (axis >= 0) return { value, axis }
     }
     throw new MyriadError(
       'shape',
@@ -120,8 +127,8 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
       for (const { coefficient, names } of termsOf(dimension)) {
         let product: string | undefined
         for (const name of names) {
-          const { tensor, axis } = findName(name)
-          const [length] = context.emit('Shape', [tensor.name!], { start: { int: axis }, end: { int: axis + 1 } })
+          const { value, axis } = findName(name)
+          const [length] = context.emit('Shape', [value], { start: { int: axis }, end: { int: axis + 1 } })
           product = product === undefined ? length : context.emit('Mul', [product, length])[0]
         }
         if (product === undefined) product = context.integers([coefficient])
@@ -143,7 +150,6 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
     },
   }
 
-  const names = new Map<Tensor, string>()
   for (const node of nodes) {
     const lowered = node.operation.lower(context, {
       names: node.inputs.map((input) => names.get(input)!),

@@ -14,6 +14,7 @@ import * as logic from './logic.js'
 import * as matmul from './matmul.js'
 import * as normalization from './normalization.js'
 import * as ordering from './ordering.js'
+import * as parts from './parts.js'
 import * as reduce from './reduce.js'
 import * as shape from './shape.js'
 import * as unary from './unary.js'
@@ -35,6 +36,7 @@ export function operations(): ReadonlyMap<string, Operation> {
     matmul,
     normalization,
     ordering,
+    parts,
     reduce,
     shape,
     unary,
@@ -53,6 +55,7 @@ export { equal, greater, greaterEqual, less, lessEqual, logicalAnd, logicalNot, 
 export { matmul } from './matmul.js'
 export { crossEntropy, layerNorm, logSoftmax, rmsNorm, selectedLogprobs, softmax } from './normalization.js'
 export { after } from './ordering.js'
+export { joinParts, part } from './parts.js'
 export { argmax, cumsum, logSumExp, max, mean, min, sum, topK } from './reduce.js'
 export { expand, reshape, squeeze, transpose, unsqueeze } from './shape.js'
 export {

@@ -126,6 +126,15 @@ const rows: Record<string, Row | Row[]> = {
     [(g) => ops.matmul(matrix(g), matrix(g), { transposeA: true }), [3, 3], [17, 22, 27, 22, 29, 36, 27, 36, 45]],
   ],
   after: [(g) => ops.after(ops.exp(vector(0, 0)(g)), ops.log(vector(-1)(g))), [2], [1, 1]],
+  part: [(g) => ops.part(vector(1, 2, 3, 4, 5)(g), 1, 3), [2], [2, 3]],
+  joinParts: [
+    (g) => {
+      const x = vector(1, 2, 3, 4, 5)(g)
+      return ops.joinParts([ops.part(x, 0, 2), ops.mul(ops.part(x, 1, 2), 10)], x)
+    },
+    [5],
+    [1, 2, 30, 40, 50],
+  ],
   softmax: [(g) => ops.softmax(vector(0, Math.log(3))(g)), [2], [0.25, 0.75]],
   logSoftmax: [(g) => ops.logSoftmax(vector(0, Math.log(3))(g)), [2], [Math.log(0.25), Math.log(0.75)]],
   selectedLogprobs: [

@@ -118,6 +118,17 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
   ],
   // order
   after: binary((a, b) => ops.mul(ops.after(a, ops.exp(b)), b)),
+  part: { ...unary((a) => ops.part(ops.reshape(a, ['batch*time', 3]), 1, 3)), lengths: { batch: 2, time: 4 } },
+  joinParts: {
+    ...unary((a) => {
+      const rows = ops.reshape(a, ['batch*time', 3])
+      return ops.joinParts(
+        [0, 1, 2].map((i) => ops.mul(ops.part(rows, i, 3), i + 1)),
+        rows,
+      )
+    }),
+    lengths: { batch: 2, time: 2 },
+  },
   // indices
   gather: [
     { inputs: { x: { shape: [5, 'width'] }, i: indices(['batch', 'time'], 5) }, build: (t) => ops.gather(t.x, t.i) },
