@@ -100,9 +100,9 @@ describe('chunkedLogprobs', () => {
     })
     await program.close()
     assert.deepEqual([...result.logprobs.data], [-600, 0])
-    assert.deepEqual(Array.from(result.hiddenGradient.data, Number).map(Math.abs), [600, 0])
+    assert.deepEqual(Array.from(result.hiddenGradient.data as Float32Array).map(Math.abs), [600, 0])
     assert.deepEqual(
-      Array.from(result.tableGradient.data, (x) => Number(x) + 0),
+      Array.from(result.tableGradient.data as Float32Array, (x) => x + 0),
       [1, 0, -1],
     )
   })
