@@ -51,7 +51,7 @@ export async function readGgufHeader(file: string): Promise<GgufHeader> {
     const { metadata, tensorInfos, tensorDataOffset, littleEndian } = await gguf(file, { allowLocalFile: true })
     if (!littleEndian) throw new Error('it is written for big-endian machines')
     const start = Number(tensorDataOffset)
-    if (start > size) throw new Error(`its header ends at byte ${start}, the file has ${size}`)
+    if (start > size) throw new Error(`its header is cut short: it ends at byte ${start}, the file has ${size}`)
     const tensors = tensorInfos.map(({ name, shape, dtype, offset }) => ({
       name,
       shape: shape.map(Number).reverse(),
