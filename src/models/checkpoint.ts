@@ -13,6 +13,7 @@ export const tokenizerFiles = [
   'tokenizer_config.json',
   'chat_template.jinja',
   'special_tokens_map.json',
+  'generation_config.json',
 ] as const
 
 /**

@@ -1,10 +1,20 @@
 import { existsSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { MyriadError } from '../core/index.js'
+import { MyriadError, messageOf } from '../core/index.js'
 import { findGguf, readGgufHeader, type GgufHeader } from '../core/gguf.js'
 import { ggufSplits } from './gguf-patterns.js'
 import type { TokenizerFiles } from './tokenizer.js'
+
+/** What belongs to a tokenizer in a Hugging Face model folder. */
+const portableFiles = [
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'generation_config.json',
+  'chat_template.jinja',
+]
 
 /** ggml's types of tokens. */
 const kind = { normal: 1, unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
@@ -47,6 +57,28 @@ export function ggufOfTokenizer(path: string): string | undefined {
  */
 export async function readGgufTokenizer(file: string): Promise<TokenizerFiles> {
   return ggufTokenizerFiles(await readGgufHeader(file))
+}
+
+/**
+ * The texts of a tokenizer's files by name, to be written beside a model: those of a folder as they are, of a GGUF file as
+ * {@link readGgufTokenizer} makes them. Files that are not there are left out.
+ */
+export async function tokenizerFilesOf(path: string): Promise<Record<string, string>> {
+  const gguf = ggufOfTokenizer(path)
+  if (gguf === undefined) {
+    const texts = portableFiles.map(async (name) => [name, await readIfThere(join(path, name))] as const)
+    return Object.fromEntries(
+      (await Promise.all(texts)).filter((entry): entry is [string, string] => entry[1] !== null),
+    )
+  }
+  const files = await readGgufTokenizer(gguf)
+  const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+  return {
+    'tokenizer.json': `${JSON.stringify(files.tokenizer)}\n`,
+    'tokenizer_config.json': json(files.config),
+    'generation_config.json': json(files.generation),
+    ...(files.chatTemplate !== undefined && { 'chat_template.jinja': files.chatTemplate }),
+  }
 }
 
 /** {@link readGgufTokenizer} of a header already read. */
@@ -194,4 +226,13 @@ function mergesOf(tokens: readonly string[], scores: readonly number[], types: r
   })
   found.sort((a, b) => b.score - a.score || a.left - b.left || a.right - b.right)
   return found.map(({ left, right }) => [tokens[left], tokens[right]])
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new MyriadError('io', `${path}: cannot be read: ${messageOf(error)}`, { cause: error })
+  }
 }

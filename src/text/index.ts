@@ -7,6 +7,7 @@ export { defaultSplitPattern } from './bpe-pattern.js'
 export * from './bpe-trainer.js'
 export * from './chat.js'
 export * from './default-chat.js'
+export * from './gguf-tokenizer.js'
 export {
   loadLanguageIdentifier,
   type Identification,
