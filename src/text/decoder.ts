@@ -1,43 +1,44 @@
-import type { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
+import type { Added } from './added-tokens.js'
 import { tokenBytes } from './byte-level.js'
+import { createDecodeStep, fromUtf8 } from './decoders.js'
 import type { SpecialToken } from './tokenizer.js'
 
-/** The way from ids to text. Byte-level vocabularies need no more than a table of bytes; others are the library's work. */
+/** The way from ids to text; special tokens and ids that do not exist are left out. */
 export function createDecoder(
-  library: HuggingFaceTokenizer,
-  decoder: { type: string } | null | undefined,
+  decoder: Readonly<Record<string, unknown>> | null | undefined,
   tokenOf: ReadonlyMap<number, string>,
   specials: ReadonlyMap<string, SpecialToken>,
-  plainAdded: readonly { id: number; content: string }[],
+  added: readonly Added[],
 ): (tokens: readonly number[]) => string {
   const specialIds = new Set(Array.from(specials.values(), (token) => token.id))
-  if (decoder?.type !== 'ByteLevel')
-    return (tokens) => {
-      const plain = tokens.filter((id) => !specialIds.has(id) && tokenOf.has(id))
-      return plain.length === 0 ? '' : library.decode(plain)
-    }
-
-  const utf8 = new TextEncoder()
-  const added = new Map(plainAdded.map((token) => [token.id, token.content]))
-  const bytesOf: (Uint8Array | undefined)[] = []
-  for (const [id, token] of tokenOf) {
-    if (specialIds.has(id)) continue
-    const content = added.get(id)
-    bytesOf[id] = content === undefined ? (tokenBytes(token) ?? utf8.encode(token)) : utf8.encode(content)
-  }
-  // ignoreBOM: a text that begins with U+FEFF keeps it.
-  const text = new TextDecoder('utf-8', { ignoreBOM: true })
+  if (decoder?.type === 'ByteLevel') return byteLevelDecoder(tokenOf, specialIds, added)
+  const step = decoder ? createDecodeStep(decoder) : (tokens: string[]) => [tokens.join(' ')]
   return (tokens) => {
-    let length = 0
-    for (const id of tokens) length += bytesOf[id]?.length ?? 0
-    const bytes = new Uint8Array(length)
-    let end = 0
+    const written: string[] = []
     for (const id of tokens) {
-      const piece = bytesOf[id]
-      if (piece === undefined) continue
-      bytes.set(piece, end)
-      end += piece.length
+      const token = tokenOf.get(id)
+      if (token !== undefined && !specialIds.has(id)) written.push(token)
     }
-    return text.decode(bytes)
+    return step(written).join('')
   }
+}
+
+/** Byte-level vocabularies need no more than a table of bytes. */
+function byteLevelDecoder(
+  tokenOf: ReadonlyMap<number, string>,
+  specialIds: ReadonlySet<number>,
+  added: readonly Added[],
+): (tokens: readonly number[]) => string {
+  const utf8 = new TextEncoder()
+  const addedIds = new Set(added.map((token) => token.id))
+  const table: (Uint8Array | undefined)[] = []
+  const bytesOf = (id: number): Uint8Array | undefined => {
+    const known = table[id]
+    if (known !== undefined) return known
+    const token = tokenOf.get(id)
+    if (token === undefined || specialIds.has(id)) return undefined
+    // Added tokens stand in the vocabulary as they are written, not in byte symbols.
+    return (table[id] = (addedIds.has(id) ? undefined : tokenBytes(token)) ?? utf8.encode(token))
+  }
+  return (tokens) => fromUtf8(tokens.map(bytesOf).filter((piece) => piece !== undefined))
 }

@@ -1,94 +1,96 @@
-import type { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
-import { defaultSplitPattern, splitWords } from './bpe-pattern.js'
+import { createFindAdded, type Added } from './added-tokens.js'
 import { toByteSymbols } from './byte-level.js'
+import { createNormalizer } from './normalizers.js'
+import { createPreTokenizer, type PreTokenizer } from './pre-tokenizers.js'
+import type { TokenModel } from './token-model.js'
 
 // Enough for the words of a run; a language model's rollouts repeat themselves.
 const cachedWords = 65_536
+const cachedWordLength = 64
 const cachedTexts = 8_192
 const cachedTextLength = 64
+// Longer pieces are whole texts, which are cut where that is known to change nothing.
+const longPiece = 24
 
-interface EncoderSource {
-  model: { type?: string; fuse_unk?: unknown }
-  normalizer?: unknown
-  pre_tokenizer?: unknown
+/** What of a tokenizer.json the way from text to ids needs. */
+export interface EncoderSource {
+  normalizer?: Readonly<Record<string, unknown>> | null
+  pre_tokenizer?: Readonly<Record<string, unknown>> | null
 }
+
+/** Ids of a text. `atStart` false: the text goes on after something else, so no space is put before it ("first"). */
+export type Encode = (text: string, atStart: boolean) => number[]
 
 /**
- * The way from text to ids. The library is exact but slow on short strings (some 80 µs), and this is in the rollout
- * loop, so the ids of a word are remembered where words are encoded each for itself, which is so in BPE.
+ * The way from text to ids in the order Hugging Face's tokenizers go it: added tokens are found; what lies between is
+ * normalized, split into pieces, and each piece encoded by the model. Words and short texts are remembered, as this is in the
+ * rollout loop.
  */
-export function createEncoder(
-  library: HuggingFaceTokenizer,
-  json: EncoderSource,
-  plainAdded: readonly { content: string }[],
-  idOf: ReadonlyMap<string, number>,
-): (text: string) => number[] {
-  const byLibrary = (text: string): number[] => library.encode(text, { add_special_tokens: false }).ids
-  const { model, pre_tokenizer: preTokenizer } = library
-  const wordwise =
-    json.model.type === 'BPE' &&
-    json.model.fuse_unk !== true &&
-    !json.normalizer &&
-    preTokenizer !== null &&
-    model !== null
-  if (!wordwise) return cached(byLibrary)
+export function createEncoder(source: EncoderSource, added: readonly Added[], model: TokenModel): Encode {
+  const normalize = createNormalizer(source.normalizer)
+  const preTokenizer = createPreTokenizer(source.pre_tokenizer)
+  const findRaw = createFindAdded(added.filter((token) => !token.normalized))
+  const findNormalized = createFindAdded(
+    added.filter((token) => token.normalized),
+    normalize,
+  )
+  const encodeWord = createWordEncoder(preTokenizer, model)
 
-  const split = isDefaultSplit(json.pre_tokenizer)
-    ? defaultSplitter()
-    : {
-        words: (text: string) => preTokenizer.pre_tokenize(text, { section_index: 0 }),
-        symbols: (word: string) => word,
+  return cached((text, atStart) => {
+    const ids: number[] = []
+    for (const raw of findRaw(text, atStart)) {
+      if (typeof raw === 'number') {
+        ids.push(raw)
+        continue
       }
-  const words = new Map<string, readonly number[]>()
-  const idsOfWord = (word: string): readonly number[] => {
-    let ids = words.get(word)
-    if (ids === undefined) {
-      const tokens: string[] = model.encode([split.symbols(word)])
-      ids = tokens.map((token) => idOf.get(token) ?? missing(token))
-      if (words.size >= cachedWords) words.clear()
-      words.set(word, ids)
+      const normalized = normalize(raw.text)
+      for (const part of findNormalized(normalized, raw.atStart)) {
+        if (typeof part === 'number') ids.push(part)
+        else if (part.text !== '')
+          for (const word of preTokenizer.split({ words: [part.text], atStart: part.atStart }).words)
+            encodeWord(word, ids)
+      }
     }
     return ids
-  }
-  const byWords = (text: string): number[] => {
-    const ids: number[] = []
-    for (const word of split.words(text)) for (const id of idsOfWord(word)) ids.push(id)
+  })
+}
+
+/** Appends a piece's ids. */
+function createWordEncoder(preTokenizer: PreTokenizer, model: TokenModel): (word: string, ids: number[]) => void {
+  const words = new Map<string, readonly number[]>()
+  const idsOf = (word: string): readonly number[] => {
+    const known = words.get(word)
+    if (known !== undefined) return known
+    const ids = model.encode(preTokenizer.toBytes ? toByteSymbols(word) : word)
+    if (word.length > cachedWordLength) return ids
+    if (words.size >= cachedWords) words.clear()
+    words.set(word, ids)
     return ids
   }
-  // Added tokens that are not special (<think>, runs of spaces) are found before words are.
-  return cached((text) => (plainAdded.some(({ content }) => text.includes(content)) ? byLibrary(text) : byWords(text)))
-}
-
-function missing(token: string): never {
-  throw new RangeError(`the tokenizer's model answered "${token}", which is not in its vocabulary`)
-}
-
-function defaultSplitter(): { words(text: string): string[]; symbols(word: string): string } {
-  const pattern = new RegExp(defaultSplitPattern, 'gu')
-  return { words: (text) => splitWords(text, pattern), symbols: toByteSymbols }
-}
-
-/** Is this the split that `trainBpe` writes? Other patterns are in Oniguruma's dialect and stay with the library. */
-function isDefaultSplit(preTokenizer: unknown): boolean {
-  const ours = {
-    type: 'Sequence',
-    pretokenizers: [
-      { type: 'Split', pattern: { Regex: defaultSplitPattern }, behavior: 'Isolated', invert: false },
-      { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false },
-    ],
+  const append = (word: string, ids: number[], from: number): void => {
+    const found = idsOf(word)
+    const fused =
+      model.fuses !== undefined && ids.length > from && ids.at(-1) === model.fuses && found[0] === model.fuses
+    for (let i = fused ? 1 : 0; i < found.length; i++) ids.push(found[i])
   }
-  return JSON.stringify(preTokenizer) === JSON.stringify(ours)
+  const { split } = model
+  return (word, ids) => {
+    const from = ids.length
+    if (!split || preTokenizer.toBytes || word.length <= longPiece) append(word, ids, from)
+    else for (const part of split(word)) append(part, ids, from)
+  }
 }
 
 /** Remembers short texts: separators of a chat format, moves, numbers. */
-function cached(encode: (text: string) => number[]): (text: string) => number[] {
-  const texts = new Map<string, readonly number[]>()
-  return (text) => {
+function cached(encode: Encode): Encode {
+  const [starting, following] = [new Map<string, readonly number[]>(), new Map<string, readonly number[]>()]
+  return (text, atStart) => {
     if (text.length === 0) return []
-    if (text.length > cachedTextLength) return encode(text)
+    if (text.length > cachedTextLength) return encode(text, atStart)
+    const texts = atStart ? starting : following
     let ids = texts.get(text)
     if (ids === undefined) {
-      ids = encode(text)
+      ids = encode(text, atStart)
       if (texts.size >= cachedTexts) texts.clear()
       texts.set(text, ids)
     }

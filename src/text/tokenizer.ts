@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Tokenizer as HuggingFaceTokenizer } from '@huggingface/tokenizers'
 import { z } from 'zod'
 import { MyriadError, messageOf } from '../core/index.js'
 import { createDecoder } from './decoder.js'
 import { createEncoder } from './encoder.js'
 import { ggufOfTokenizer, readGgufTokenizer } from './gguf-tokenizer.js'
+import { createTokenModel, describeIssue, type TokenModel } from './token-model.js'
 import type { Tokenizer } from './types.js'
 
 /** A token that plain text can never be encoded to. */
@@ -24,27 +24,41 @@ export interface TextTokenizer extends Tokenizer {
   /** Contents of the named special tokens, as chat templates ask for them. */
   readonly named: { readonly bos?: string; readonly eos?: string; readonly pad?: string; readonly unk?: string }
   readonly chatTemplate: string | null
+  /**
+   * As `encode`, of a text that stands after a special token: vocabularies that put a space before the beginning of a text
+   * (Llama's) may not put one here.
+   */
+  encodeAfter(text: string): number[]
   /** How one token is written in the vocabulary; undefined where the id does not exist. */
   tokenOf(id: number): string | undefined
   /** The id of a token as the vocabulary writes it (` a` is `Ġa` in byte-level vocabularies). */
   idOf(token: string): number | undefined
 }
 
-const addedTokenSchema = z.object({
-  id: z.int().nonnegative(),
-  content: z.string().min(1),
-  lstrip: z.boolean().default(false),
-  rstrip: z.boolean().default(false),
-  special: z.boolean().default(false),
-})
+const addedTokenSchema = z
+  .object({
+    id: z.int().nonnegative(),
+    content: z.string().min(1),
+    single_word: z.boolean().default(false),
+    lstrip: z.boolean().default(false),
+    rstrip: z.boolean().default(false),
+    normalized: z.boolean().optional(),
+    special: z.boolean().default(false),
+  })
+  .transform((token) => ({ ...token, normalized: token.normalized ?? !token.special }))
 const vocabularySchema = z.union([z.record(z.string(), z.int()), z.array(z.tuple([z.string(), z.number()]))])
+const partSchema = z.looseObject({ type: z.string() }).nullish()
 const tokenizerSchema = z.looseObject({
-  added_tokens: z.array(z.looseObject(addedTokenSchema.shape)).default([]),
-  model: z.looseObject({ type: z.string().optional(), vocab: vocabularySchema, unk_token: z.string().nullish() }),
-  normalizer: z.looseObject({ type: z.string() }).nullish(),
-  pre_tokenizer: z.looseObject({ type: z.string() }).nullish(),
-  post_processor: z.looseObject({ type: z.string() }).nullish(),
-  decoder: z.looseObject({ type: z.string() }).nullish(),
+  added_tokens: z.array(addedTokenSchema).default([]),
+  model: z.looseObject({
+    type: z.string().nullish(),
+    vocab: vocabularySchema,
+    unk_token: z.string().nullish(),
+    unk_id: z.int().nullish(),
+  }),
+  normalizer: partSchema,
+  pre_tokenizer: partSchema,
+  decoder: partSchema,
 })
 const namedTokenSchema = z.union([z.string(), z.object({ content: z.string() }).transform((token) => token.content)])
 const configSchema = z.looseObject({
@@ -102,7 +116,7 @@ export function createTokenizer(files: TokenizerFiles, source = 'tokenizer'): Te
   const config = parse(configSchema, files.config ?? {}, `${source}: tokenizer_config.json`)
   const generation = parse(generationSchema, files.generation ?? {}, `${source}: generation_config.json`)
 
-  const added = json.added_tokens.map((token) => addedTokenSchema.parse(token))
+  const added = json.added_tokens
   const specials = new Map(
     added
       .filter((token) => token.special)
@@ -112,9 +126,8 @@ export function createTokenizer(files: TokenizerFiles, source = 'tokenizer'): Te
   for (const { content, id } of added) idOfToken.set(content, id)
   const tokenOfId = new Map(Array.from(idOfToken, ([token, id]) => [id, token]))
 
-  // The library's tokenizer is built without the special tokens: text that spells one is then ordinary text.
-  const plainAdded = added.filter((token) => !token.special)
-  const library = buildLibrary(json, specials, config, source)
+  const encode = within(source, () => createEncoder(json, added, createModel(json.model, specials)))
+  const decode = within(source, () => createDecoder(json.decoder, tokenOfId, specials, added))
 
   const idOfNamed = (name: string, content: string | null | undefined): number | undefined => {
     if (content === null || content === undefined) return undefined
@@ -143,43 +156,37 @@ export function createTokenizer(files: TokenizerFiles, source = 'tokenizer'): Te
     chatTemplate: files.chatTemplate ?? config.chat_template,
     tokenOf: (id) => tokenOfId.get(id),
     idOf: (token) => idOfToken.get(token),
-    encode: createEncoder(library, json, plainAdded, idOfToken),
-    decode: createDecoder(library, json.decoder, tokenOfId, specials, plainAdded),
+    encode: (text) => encode(text, true),
+    encodeAfter: (text) => encode(text, false),
+    decode,
   }
 }
 
-function buildLibrary(
-  json: z.infer<typeof tokenizerSchema>,
+/** The model with the vocabulary of plain text: no text can be encoded to a special token, whatever it spells. */
+function createModel(
+  model: z.infer<typeof tokenizerSchema>['model'],
   specials: ReadonlyMap<string, SpecialToken>,
-  config: z.infer<typeof configSchema>,
-  source: string,
-): HuggingFaceTokenizer {
-  // A special token may also stand in the vocabulary. Its place is kept under a name that no text can spell
-  // (U+FFFF is a noncharacter, and byte symbols are all below it); the unknown token keeps its name, the model needs it.
-  const unknown = json.model.unk_token
-  const hide = (token: string): string => (specials.has(token) && token !== unknown ? `\uffff${token}` : token)
-  const { vocab } = json.model
-  const hidden = Array.isArray(vocab)
-    ? vocab.map(([token, score], id) => [id === json.model.unk_id ? token : hide(token), score])
-    : Object.fromEntries(Object.entries(vocab).map(([token, id]) => [hide(token), id]))
+): TokenModel {
+  const { vocab } = model
+  const idOf = new Map(vocabularyEntries(vocab).filter(([token]) => !specials.has(token)))
+  return createTokenModel(model, {
+    idOf,
+    scores: Array.isArray(vocab) ? vocab.map(([, score]) => score) : undefined,
+    unknown: Array.isArray(vocab) ? (model.unk_id ?? undefined) : ofRecord(vocab, model.unk_token),
+  })
+}
+
+function ofRecord(vocab: Readonly<Record<string, number>>, token: string | null | undefined): number | undefined {
+  return typeof token === 'string' && Object.hasOwn(vocab, token) ? vocab[token] : undefined
+}
+
+/** Errors of a part of tokenizer.json say which file it stands in. */
+function within<T>(source: string, make: () => T): T {
   try {
-    return new HuggingFaceTokenizer(
-      {
-        normalizer: null,
-        pre_tokenizer: null,
-        decoder: null,
-        ...json,
-        // It would add begin and end tokens; only chat formats do that.
-        post_processor: null,
-        added_tokens: json.added_tokens.filter((token) => token.special !== true),
-        model: { ...json.model, vocab: hidden },
-      },
-      { ...config, clean_up_tokenization_spaces: false, additional_special_tokens: [] },
-    )
+    return make()
   } catch (error) {
-    throw new MyriadError('checkpoint', `${source}: tokenizer.json cannot be used: ${messageOf(error)}`, {
-      cause: error,
-    })
+    const reason = error instanceof z.ZodError ? describeIssue(error) : messageOf(error)
+    throw new MyriadError('checkpoint', `${source}: tokenizer.json cannot be used: ${reason}`, { cause: error })
   }
 }
 
@@ -190,8 +197,7 @@ function vocabularyEntries(vocab: z.infer<typeof vocabularySchema>): [string, nu
 function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const issue = result.error.issues[0]
-  throw new MyriadError('checkpoint', `${where}: ${issue.path.join('.') || 'the document'}: ${issue.message}`)
+  throw new MyriadError('checkpoint', `${where}: ${describeIssue(result.error)}`)
 }
 
 async function readText(path: string): Promise<string | undefined> {
