@@ -1,32 +1,48 @@
+import { add, matmul, mul, reshape, split, transpose, type Dimension, type Graph, type Tensor } from '../engine/index.js'
 import {
-  add,
-  concat,
-  matmul,
-  mul,
-  reshape,
-  rmsNorm,
-  rotary,
-  silu,
-  softmax,
-  split,
-  transpose,
-  type Graph,
-  type Tensor,
-} from '../engine/index.js'
-import type { DecoderConfig } from './config.js'
+  activate,
+  attention,
+  linear,
+  normalize,
+  rotate,
+  softCap,
+  splitHeads,
+  type Adapt,
+  type Parts,
+  type Rotation,
+} from './blocks.js'
+import type { DecoderConfig } from './decoder-config.js'
+import { familyOf } from './families/index.js'
 import { parameterShapes } from './parameters.js'
+import { positionTables } from './rotary.js'
 
 /** What one pass of the decoder reads. Dimension names: batch, time (new tokens), cache (tokens already seen). */
 export interface DecoderInputs {
-  /** Looked-up embeddings [batch, time, hidden]: the lookup and its gradient are plain copies and stay outside the graph. */
+  /**
+   * Looked-up embeddings [batch, time, hidden], learned positions added: the lookup and its gradient are plain copies and stay
+   * outside the graph ({@link embed}, {@link scatterEmbedding}).
+   */
   embedded: Tensor
-  /** Cosines and sines of the positions [batch, time, headDimension / 2]. */
-  cos: Tensor
-  sin: Tensor
+  /** Of the positions, from {@link positionTables}; absent where positions are learned. */
+  rotary?: Rotation
+  /** Of sliding layers, where `config.localRotary` is set. */
+  localRotary?: Rotation
   /** Added to the scores among the new tokens; broadcasts to [batch, 1, time, time]. 0 where a token may look, very negative elsewhere. */
   mask: Tensor
+  /** Of sliding layers, where `config.slidingWindow` is set. */
+  localMask?: Tensor
   /** Keys and values of earlier tokens, one pair a layer, [batch, keyValueHeads, cache, headDimension]. */
-  past?: { keys: Tensor[]; values: Tensor[]; /** Broadcasts to [batch, 1, time, cache]. */ mask: Tensor }
+  past?: {
+    keys: Tensor[]
+    values: Tensor[]
+    /** Broadcasts to [batch, 1, time, cache]. */
+    mask: Tensor
+    localMask?: Tensor
+  }
+  /** @deprecated in favour of `rotary` */
+  cos?: Tensor
+  /** @deprecated in favour of `rotary` */
+  sin?: Tensor
 }
 
 export interface DecoderOutputs {
@@ -37,6 +53,12 @@ export interface DecoderOutputs {
   values: Tensor[]
 }
 
+export interface DecoderOptions {
+  adapt?: Adapt
+  /** Applies a layer, a pure function of x [batch*time, hidden] and the weights: the place to recompute it in the backward pass. */
+  wrapLayer?: (i: number, layer: (x: Tensor) => Tensor, x: Tensor) => Tensor
+}
+
 /** Declares every weight of a decoder on a graph, by Hugging Face name. */
 export function declareParameters(graph: Graph, config: DecoderConfig): Record<string, Tensor> {
   const entries = Object.entries(parameterShapes(config))
@@ -44,97 +66,181 @@ export function declareParameters(graph: Graph, config: DecoderConfig): Record<s
 }
 
 /**
+ * Declares what the decoder reads as inputs `embedded`, `cos`, `sin`, `localCos`, `localSin`, `mask`, `localMask`, and with
+ * `past` also `pastKey.0`, `pastValue.0` and so on, `pastMask`, `pastLocalMask`; those only that the configuration asks for.
+ *
+ * @param options.maskRows first axis of the mask among new tokens: 1 where it is the same for every row
+ * @param options.pastTime third axis of the masks over the cache; 1 (the default) where all new tokens of a row see the same.
+ * With a sliding window they do not, unless there is one
+ */
+export function declareInputs(
+  graph: Graph,
+  config: DecoderConfig,
+  options: { maskRows: 'batch' | 1; past?: boolean; pastTime?: 'time' | 1 },
+): DecoderInputs {
+  const rotation = (cos: string, sin: string, width: number): Rotation => ({
+    cos: graph.input(cos, ['batch', 'time', width]),
+    sin: graph.input(sin, ['batch', 'time', width]),
+  })
+  const layers = Array.from({ length: config.layers }, (_, i) => i)
+  const cache = (kind: string, layer: number): Tensor =>
+    graph.input(`${kind}.${layer}`, ['batch', config.keyValueHeads, 'cache', config.headDimension])
+  const pastTime: Dimension = options.pastTime ?? 1
+  const slides = config.slidingWindow !== undefined
+  return {
+    embedded: graph.input('embedded', ['batch', 'time', config.hiddenSize]),
+    rotary: config.rotary && rotation('cos', 'sin', config.rotary.dimension / 2),
+    localRotary: config.localRotary && rotation('localCos', 'localSin', config.localRotary.dimension / 2),
+    mask: graph.input('mask', [options.maskRows, 1, 'time', 'time']),
+    localMask: slides ? graph.input('localMask', [options.maskRows, 1, 'time', 'time']) : undefined,
+    past: options.past
+      ? {
+          keys: layers.map((i) => cache('pastKey', i)),
+          values: layers.map((i) => cache('pastValue', i)),
+          mask: graph.input('pastMask', ['batch', 1, pastTime, 'cache']),
+          localMask: slides ? graph.input('pastLocalMask', ['batch', 1, pastTime, 'cache']) : undefined,
+        }
+      : undefined,
+  }
+}
+
+/** One layer: x [batch*time, hidden] to the same, with the keys and values it made. */
+export function decoderLayer(
+  config: DecoderConfig,
+  weights: Record<string, Tensor>,
+  inputs: DecoderInputs,
+  i: number,
+  x: Tensor,
+  adapt?: Adapt,
+): { x: Tensor; key: Tensor; value: Tensor } {
+  const { names } = familyOf(config)
+  const parts: Parts = { weights, adapt, transposed: names.transposed }
+  const within = (name: string): string => `${names.layers}.${i}.${name}`
+  const project = (h: Tensor, name: string): Tensor => linear(parts, h, within(name))
+  const norm = (h: Tensor, name: string | undefined): Tensor =>
+    name === undefined ? h : normalize(parts, config.norm, h, within(name))
+  const sliding = config.attention[i] === 'sliding'
+
+  const attend = (h: Tensor): { mixed: Tensor; key: Tensor; value: Tensor } => {
+    const raw = queryKeyValue(config, names.queryKeyValue, project, h, inputs.embedded.shape)
+    const tables = sliding ? (inputs.localRotary ?? inputs.rotary) : inputs.rotary
+    const legacy = inputs.cos && inputs.sin && { cos: inputs.cos, sin: inputs.sin }
+    const rotation = tables ?? legacy
+    const turned = (y: Tensor, name: string | undefined): Tensor => {
+      const perHead = transpose(norm(y, name), [0, 2, 1, 3])
+      return rotation ? rotate(perHead, rotation) : perHead
+    }
+    const query = turned(raw.query, names.queryNorm)
+    const key = turned(raw.key, names.keyNorm)
+    const value = transpose(raw.value, [0, 2, 1, 3])
+    const { past } = inputs
+    const mixed = attention({
+      query,
+      key,
+      value,
+      mask: sliding ? inputs.localMask! : inputs.mask,
+      past: past && { key: past.keys[i], value: past.values[i], mask: sliding ? past.localMask! : past.mask },
+      scale: config.scoreScale / (config.scoreScaleByLayer ? i + 1 : 1),
+      softCap: config.scoreSoftCap,
+    })
+    return { mixed: norm(project(mixed, names.attentionOutput), names.attentionOutputNorm), key, value }
+  }
+  const feedForward = (h: Tensor): Tensor => {
+    const { feedForward: modules } = names
+    let inner: Tensor
+    if (modules.kind === 'plain') inner = activate(config.activation, project(h, modules.up))
+    else {
+      const sizes = [config.intermediateSize, config.intermediateSize]
+      const [gate, up] =
+        modules.kind === 'gated'
+          ? [project(h, modules.gate), project(h, modules.up)]
+          : split(project(h, modules.gateUp), { axis: 1, sizes })
+      inner = mul(activate(config.activation, gate), up)
+    }
+    return norm(project(inner, modules.down), names.feedForwardOutputNorm)
+  }
+
+  const { mixed, key, value } = attend(norm(x, names.attentionNorm))
+  const attended = add(x, mixed)
+  const read = config.parallelResidual ? x : attended
+  return { x: add(attended, feedForward(norm(read, names.feedForwardNorm))), key, value }
+}
+
+type QueryKeyValue = ReturnType<typeof familyOf>['names']['queryKeyValue']
+
+/** Queries, keys and values [batch, time, heads, headDimension], before norm and rotation. */
+function queryKeyValue(
+  config: DecoderConfig,
+  names: QueryKeyValue,
+  project: (x: Tensor, name: string) => Tensor,
+  x: Tensor,
+  shape: Tensor['shape'],
+): { query: Tensor; key: Tensor; value: Tensor } {
+  const { heads, keyValueHeads, headDimension } = config
+  const perHead = (y: Tensor, count: number): Tensor => splitHeads(y, shape, count, headDimension)
+  if (names.kind === 'separate')
+    return {
+      query: perHead(project(x, names.query), heads),
+      key: perHead(project(x, names.key), keyValueHeads),
+      value: perHead(project(x, names.value), keyValueHeads),
+    }
+  const fused = project(x, names.fused)
+  if (names.kind === 'stacked') {
+    const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * headDimension)
+    const [query, key, value] = split(fused, { axis: 1, sizes })
+    return { query: perHead(query, heads), key: perHead(key, keyValueHeads), value: perHead(value, keyValueHeads) }
+  }
+  const beside = splitHeads(fused, shape, heads, 3 * headDimension)
+  const [query, key, value] = split(beside, { axis: 3, sizes: [headDimension, headDimension, headDimension] })
+  return { query, key, value }
+}
+
+/**
  * The transformer itself, from embeddings to normalized hidden states.
  *
- * Sources: Touvron et al. 2023 (Llama), Ainslie et al. 2023 (grouped-query attention), Su et al. 2021 (rotary embedding).
+ * @example const { hidden } = decoder(config, weights, declareInputs(graph, config, { maskRows: 'batch' }), {
+ *   wrapLayer: (_, layer, x) => recompute(layer, [x]),
+ * })
  */
 export function decoder(
   config: DecoderConfig,
   weights: Record<string, Tensor>,
   inputs: DecoderInputs,
+  options: DecoderOptions = {},
 ): DecoderOutputs {
-  const { hiddenSize, headDimension, heads, keyValueHeads } = config
-  const groups = heads / keyValueHeads
+  const { names } = familyOf(config)
   const [batch, time] = inputs.embedded.shape
-  const tokens = `${batch}*${time}`
-  const linear = (x: Tensor, name: string): Tensor => {
-    const y = matmul(x, weights[`${name}.weight`], { transposeB: true })
-    const bias = weights[`${name}.bias`]
-    return bias ? add(y, bias) : y
-  }
-  const norm = (x: Tensor, name: string): Tensor =>
-    rmsNorm(x, weights[`${name}.weight`], { epsilon: config.rmsNormEpsilon })
-  const split4 = (x: Tensor, count: number): Tensor => reshape(x, [batch, time, count, headDimension])
-  // Queries that share a key/value head stand beside each other: [batch, keyValueHeads, groups * time, headDimension]
-  // would break the mask, so groups get an axis of their own and keys and values broadcast along it.
-  const grouped = (x: Tensor): Tensor =>
-    groups === 1 ? x : reshape(x, [batch, keyValueHeads, groups, time, headDimension])
-  const shared = (x: Tensor): Tensor =>
-    groups === 1 ? x : reshape(x, [x.shape[0], keyValueHeads, 1, x.shape[2], headDimension])
-  const masked = (mask: Tensor): Tensor =>
-    groups === 1 ? mask : reshape(mask, [mask.shape[0], 1, 1, mask.shape[2], mask.shape[3]])
-  const scale = 1 / Math.sqrt(headDimension)
-
-  let x = reshape(inputs.embedded, [tokens, hiddenSize])
   const keys: Tensor[] = []
   const values: Tensor[] = []
-  const mask = masked(inputs.mask)
-  const pastMask = inputs.past && masked(inputs.past.mask)
+  let x = reshape(inputs.embedded, [`${batch}*${time}`, config.hiddenSize])
+  if (config.embeddingScale !== 1) x = mul(x, config.embeddingScale)
   for (let i = 0; i < config.layers; i++) {
-    const layer = `model.layers.${i}`
-    const h = norm(x, `${layer}.input_layernorm`)
-    let q = split4(linear(h, `${layer}.self_attn.q_proj`), heads)
-    let k = split4(linear(h, `${layer}.self_attn.k_proj`), keyValueHeads)
-    const v = transpose(split4(linear(h, `${layer}.self_attn.v_proj`), keyValueHeads), [0, 2, 1, 3])
-    if (config.queryKeyNorm) {
-      q = norm(q, `${layer}.self_attn.q_norm`)
-      k = norm(k, `${layer}.self_attn.k_norm`)
+    const layer = (h: Tensor): Tensor => {
+      const made = decoderLayer(config, weights, inputs, i, h, options.adapt)
+      keys[i] = made.key
+      values[i] = made.value
+      return made.x
     }
-    q = rotary(transpose(q, [0, 2, 1, 3]), inputs.cos, inputs.sin)
-    k = rotary(transpose(k, [0, 2, 1, 3]), inputs.cos, inputs.sin)
-    keys.push(k)
-    values.push(v)
-    const query = grouped(q)
-    const scores = add(matmul(query, shared(k), { transposeB: true, alpha: scale }), mask)
-    let mixed: Tensor
-    if (inputs.past && pastMask) {
-      const pastKeys = inputs.past.keys[i]
-      const cache = pastKeys.shape[2]
-      const earlier = add(matmul(query, shared(pastKeys), { transposeB: true, alpha: scale }), pastMask)
-      const axis = scores.shape.length - 1
-      const attention = softmax(concat([earlier, scores], { axis }), { axis })
-      const [toPast, toNew] = split(attention, { axis, sizes: [cache, time] })
-      mixed = add(matmul(toPast, shared(inputs.past.values[i])), matmul(toNew, shared(v)))
-    } else {
-      mixed = matmul(softmax(scores, { axis: -1 }), shared(v))
-    }
-    const perHead = groups === 1 ? mixed : reshape(mixed, [batch, heads, time, headDimension])
-    const joined = reshape(transpose(perHead, [0, 2, 1, 3]), [tokens, heads * headDimension])
-    x = add(x, linear(joined, `${layer}.self_attn.o_proj`))
-    const m = norm(x, `${layer}.post_attention_layernorm`)
-    const gated = mul(silu(linear(m, `${layer}.mlp.gate_proj`)), linear(m, `${layer}.mlp.up_proj`))
-    x = add(x, linear(gated, `${layer}.mlp.down_proj`))
+    x = options.wrapLayer ? options.wrapLayer(i, layer, x) : layer(x)
   }
-  return { hidden: norm(x, 'model.norm'), keys, values }
+  return { hidden: normalize({ weights }, config.norm, x, names.finalNorm), keys, values }
 }
 
-/** Vocabulary scores of hidden states: [n, hidden] -> [n, vocabulary]. */
-export function logits(config: DecoderConfig, weights: Record<string, Tensor>, hidden: Tensor): Tensor {
-  const table = config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight'
-  return matmul(hidden, weights[table], { transposeB: true })
+/** Vocabulary scores of hidden states, the final soft-cap included: [n, hidden] to [n, vocabulary]. */
+export function logits(
+  config: DecoderConfig,
+  weights: Record<string, Tensor>,
+  hidden: Tensor,
+  adapt?: Adapt,
+): Tensor {
+  const { names } = familyOf(config)
+  const table = weights[`${config.tieEmbeddings ? names.tokens : names.head}.weight`]
+  const product = matmul(hidden, table, { transposeB: true })
+  return softCap(adapt ? adapt(names.head, hidden, product) : product, config.logitSoftCap)
 }
 
-/** Cosine and sine tables of rotary positions 0..length-1, each [length, headDimension / 2]. */
+/** @deprecated in favour of {@link positionTables} */
 export function rotaryTables(config: DecoderConfig, length: number): { cos: Float32Array; sin: Float32Array } {
-  const half = config.headDimension / 2
-  const cos = new Float32Array(length * half)
-  const sin = new Float32Array(length * half)
-  for (let position = 0; position < length; position++) {
-    for (let i = 0; i < half; i++) {
-      const angle = position * config.ropeTheta ** (-i / half)
-      cos[position * half + i] = Math.cos(angle)
-      sin[position * half + i] = Math.sin(angle)
-    }
-  }
-  return { cos, sin }
+  const { cos, sin } = positionTables(config, length)
+  return { cos: cos!, sin: sin! }
 }

@@ -1,7 +1,12 @@
-/** Architectures and checkpoints: the decoder as a graph, its weights by Hugging Face name, safetensors files. */
+/** Architectures and checkpoints: decoders as graphs, their weights by Hugging Face name, files of weights. */
+export type { Adapt, Rotation } from './blocks.js'
 export * from './checkpoint.js'
 export * from './config.js'
 export * from './decoder.js'
+export { embed, embeddingTables, lookupOnly, scatterEmbedding } from './embedding.js'
+export { supportedModelTypes } from './families/index.js'
 export * from './gguf.js'
+export * from './model-folder.js'
 export * from './parameters.js'
+export * from './rotary.js'
 export * from './safetensors.js'

@@ -11,9 +11,9 @@ import { cosine, warmup } from '../../engine/index.js'
 import {
   initializeWeights,
   parameterCount,
+  parseDecoderConfig,
   readCheckpoint,
   writeCheckpoint,
-  type DecoderConfig,
 } from '../../models/index.js'
 import { localPolicyFromWeights, type TrainSequence } from '../../policy/index.js'
 import { crossEntropy } from '../../algorithms/index.js'
@@ -135,7 +135,7 @@ async function main(): Promise<void> {
   await makeTokenizer(tokenizerFolder)
   const tokenizer = await loadTokenizer(tokenizerFolder)
   const chat = createChatFormat(tokenizer)
-  const config: DecoderConfig = { ...settings.decoder, vocabularySize: tokenizer.vocabularySize }
+  const config = parseDecoderConfig({ ...settings.decoder, vocab_size: tokenizer.vocabularySize })
   say(`model: ${(parameterCount(config) / 1e6).toFixed(2)}M parameters`)
   const policy = localPolicyFromWeights(config, initializeWeights(config, settings.seed), {
     workers: Number(flags.workers),

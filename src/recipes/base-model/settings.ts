@@ -1,5 +1,3 @@
-import type { DecoderConfig } from '../../models/index.js'
-
 export interface Phase {
   name: string
   steps: number
@@ -14,23 +12,17 @@ export interface Phase {
 export const settings = {
   seed: 1,
   vocabularySize: 3072,
+  /** As in config.json; `vocab_size` is the tokenizer's. */
   decoder: {
-    modelType: 'llama',
-    hiddenSize: 128,
-    intermediateSize: 344,
-    layers: 4,
-    heads: 4,
-    keyValueHeads: 4,
-    headDimension: 32,
-    contextLength: 512,
-    rmsNormEpsilon: 1e-5,
-    ropeTheta: 10000,
-    tieEmbeddings: true,
-    attentionBias: false,
-    outputBias: false,
-    mlpBias: false,
-    queryKeyNorm: false,
-  } satisfies Omit<DecoderConfig, 'vocabularySize'>,
+    model_type: 'llama',
+    hidden_size: 128,
+    intermediate_size: 344,
+    num_hidden_layers: 4,
+    num_attention_heads: 4,
+    max_position_embeddings: 512,
+    rms_norm_eps: 1e-5,
+    tie_word_embeddings: true,
+  },
   /** Longest document in tokens; longer ones are cut into pieces. */
   documentTokens: 120,
   tokensPerStep: 2048,
