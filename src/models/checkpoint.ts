@@ -4,8 +4,9 @@ import { findGguf } from '../core/gguf.js'
 import { MyriadError } from '../core/index.js'
 import { decoderConfigToJson, readDecoderConfig, type DecoderConfig } from './config.js'
 import { readGguf, readGgufConfig } from './gguf.js'
+import { hasSafetensors, readWeights, writeWeights } from './model-folder.js'
 import { parameterShapes, type Weights } from './parameters.js'
-import { readSafetensors, writeSafetensors } from './safetensors.js'
+import { writeFailure, writeSafetensors, type NamedTensor, type StoredType } from './safetensors.js'
 
 /** Files of a tokenizer that travel with a model. */
 export const tokenizerFiles = [
@@ -21,8 +22,7 @@ export const tokenizerFiles = [
  * undefined when the path is a folder to be read as Hugging Face writes it.
  */
 export function ggufOfModel(path: string): string | undefined {
-  const files = ['model.safetensors', 'model.safetensors.index.json']
-  return files.some((file) => existsSync(join(path, file))) ? undefined : findGguf(path)
+  return hasSafetensors(path) ? undefined : findGguf(path)
 }
 
 /** The configuration of a model folder or GGUF file. */
@@ -32,7 +32,8 @@ export async function readCheckpointConfig(path: string): Promise<DecoderConfig>
 }
 
 /**
- * Reads a model: a folder with `config.json` and `model.safetensors`, or a GGUF file (or a folder that holds just one).
+ * Reads a model: a folder with `config.json` and safetensors (one file, or several and their index), or a GGUF file (or a
+ * folder that holds just one). Values are widened to float32, tensor by tensor.
  *
  * @throws MyriadError 'checkpoint' naming the file, and the tensor that is missing, unknown, of the wrong shape or not finite
  */
@@ -43,42 +44,31 @@ export async function readCheckpoint(path: string): Promise<{ config: DecoderCon
 
 function readFolder(folder: string): { config: DecoderConfig; weights: Weights } {
   const config = readDecoderConfig(folder)
-  const file = join(folder, 'model.safetensors')
-  const { tensors } = readSafetensors(file)
-  const shapes = parameterShapes(config)
-  const weights: Weights = {}
-  for (const [name, shape] of Object.entries(shapes)) {
-    const tensor = tensors[name]
-    if (!tensor) throw new MyriadError('checkpoint', `${file} lacks tensor "${name}" [${shape}]`)
-    if (tensor.shape.join() !== shape.join())
-      throw new MyriadError(
-        'checkpoint',
-        `${file}: tensor "${name}" has shape [${tensor.shape}], config.json asks for [${shape}]`,
-      )
-    const bad = tensor.data.findIndex((value) => !Number.isFinite(value))
-    if (bad >= 0) throw new MyriadError('checkpoint', `${file}: tensor "${name}" holds ${tensor.data[bad]} at ${bad}`)
-    weights[name] = tensor.data
-  }
-  const tied = config.tieEmbeddings ? ['lm_head.weight'] : []
-  const unknown = Object.keys(tensors).filter((name) => !(name in shapes) && !tied.includes(name))
-  if (unknown.length > 0)
-    throw new MyriadError('checkpoint', `${file} holds tensors that config.json does not ask for: ${unknown.join(', ')}`)
-  return { config, weights }
+  const spare = config.tieEmbeddings ? ['lm_head.weight', 'embed_out.weight'] : []
+  return { config, weights: readWeights(folder, parameterShapes(config), spare) }
 }
 
 export interface WriteCheckpointOptions {
-  dtype?: 'F32' | 'F16'
-  /** A model folder whose tokenizer files are copied along. */
+  /** F32 unless given. */
+  dtype?: StoredType
+  /** Weights go to several files of at most this many bytes and an index; 5e9 unless given, as transformers does. */
+  shardBytes?: number
+  /** A model folder whose tokenizer files and generation_config.json are copied along. */
   tokenizerFrom?: string
   /** Further safetensors files: optimizer state and the like. */
-  extra?: Record<string, Record<string, { shape: number[]; data: Float32Array }>>
+  extra?: Record<string, Record<string, NamedTensor>>
   /** Further JSON files. */
   json?: Record<string, unknown>
-  /** Further text files by name: a tokenizer's, a model card. */
+  /** Further text files by name: those of a tokenizer (`tokenizerFilesOf`), a model card as README.md. */
   files?: Record<string, string>
 }
 
-/** Writes a model folder beside its place and moves it there whole: a reader sees the old one or the new one, never half of each. */
+/**
+ * Writes a model folder beside its place and moves it there whole: a reader sees the old one or the new one, never half of
+ * each.
+ *
+ * @throws MyriadError 'io' when the disk is full or the folder cannot be written; what was written so far is taken away
+ */
 export function writeCheckpoint(
   folder: string,
   config: DecoderConfig,
@@ -93,7 +83,7 @@ export function writeCheckpoint(
     const tensors = Object.fromEntries(
       Object.entries(shapes).map(([name, shape]) => [name, { shape, data: weights[name] }]),
     )
-    writeSafetensors(join(partial, 'model.safetensors'), tensors, { dtype: options.dtype })
+    writeWeights(partial, tensors, options)
     writeFileSync(join(partial, 'config.json'), `${JSON.stringify(decoderConfigToJson(config), null, 2)}\n`)
     for (const [file, content] of Object.entries(options.extra ?? {})) writeSafetensors(join(partial, file), content)
     for (const [file, content] of Object.entries(options.json ?? {}))
@@ -110,8 +100,8 @@ export function writeCheckpoint(
     renameSync(partial, folder)
     rmSync(old, { recursive: true, force: true })
   } catch (error) {
-    if (error instanceof MyriadError) throw error
-    throw new MyriadError('io', `cannot write ${folder}: free some space or choose another folder`, { cause: error })
+    rmSync(partial, { recursive: true, force: true }) // on a full disk its room is wanted
+    throw writeFailure(folder, error)
   }
 }
 
