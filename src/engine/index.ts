@@ -5,6 +5,7 @@
  */
 export { createGraph, type Graph, type Node } from './graph.js'
 export { grad } from './grad.js'
+export { quantizeBlocks, quantizeColumns, type QuantizedBlocks, type QuantizedColumns } from './quantize.js'
 export { recompute } from './recompute.js'
 export { chunkedLogprobs, type ChunkedLogprobs, type ChunkedLogprobsOptions } from './chunked.js'
 export { compile, type CompileOptions, type Program } from './program.js'

@@ -1,9 +1,19 @@
 /** From the symbolic graph to the bytes of an ONNX model: only what the outputs need. */
 import { MyriadError } from '../core/index.js'
-import { termsOf } from './dimensions.js'
+import { describeShape, sameShape, termsOf } from './dimensions.js'
 import type { Graph, Node } from './graph.js'
 import type { OnnxAttribute, OnnxModel, OnnxNode, OnnxTensor } from './onnx.js'
-import { sizeOf, type Dimension, type Shape, type Tensor, type TypedArray, dataTypeOf } from './types.js'
+import {
+  dataTypeOf,
+  holds,
+  sizeOf,
+  type DataType,
+  type Dimension,
+  type Shape,
+  type Tensor,
+  type TypedArray,
+  type Value,
+} from './types.js'
 
 export interface EmitOptions {
   /** '' unless given. */
@@ -14,6 +24,10 @@ export interface EmitOptions {
 
 /** What an operation's lowering may use. */
 export interface Lowering {
+  /** Whether products have few rows: what reads a large right operand least is best. */
+  readonly fewRows: boolean
+  /** Whether a name is known at build time. */
+  isConstant(name: string): boolean
   /** Adds an ONNX node; equal nodes are one. Answers the names of its outputs. */
   emit(
     type: string,
@@ -22,7 +36,7 @@ export interface Lowering {
     options?: EmitOptions,
   ): string[]
   /** An initializer; equal small ones are one. */
-  constant(data: TypedArray, shape: readonly number[]): string
+  constant(data: TypedArray, shape: readonly number[], dtype?: DataType): string
   /** An int64 vector known at build time. */
   integers(values: readonly number[]): string
   /** A float32 scalar. */
@@ -31,6 +45,13 @@ export interface Lowering {
   dimension(dimension: Dimension): string
   /** The run-time shape: int64 [rank]. */
   shape(shape: Shape): string
+}
+
+export interface LowerOptions {
+  /** Inputs and parameters whose values are part of the program. */
+  constants?: Readonly<Record<string, Value>>
+  /** Whether products have few rows; see CompileOptions. */
+  fewRows?: boolean
 }
 
 export interface LoweredProgram {
@@ -43,6 +64,19 @@ export interface LoweredProgram {
 /** The ONNX name of a program output: kept apart from the inputs', so that a gradient may be named as its parameter. */
 export function outputName(name: string): string {
   return `out:${name}`
+}
+
+/** What is baked for an input, if it fits. */
+function fitting({ name, dtype, shape }: Tensor, value: Value): [TypedArray, readonly number[], DataType] {
+  const fits = holds(value.data, dtype) && sameShape(shape, value.shape) && sizeOf(value.shape) === value.data.length
+  if (!fits) {
+    const given = `${dataTypeOf(value.data)} ${describeShape(value.shape)} of ${value.data.length} elements`
+    throw new MyriadError(
+      'shape',
+      `compile: constant '${name}' is ${given}, but must be ${dtype} ${describeShape(shape)}`,
+    )
+  }
+  return [value.data, value.shape, dtype]
 }
 
 /** The nodes that the outputs depend on, inputs first. */
@@ -58,7 +92,11 @@ function neededNodes(outputs: readonly Tensor[]): Node[] {
 }
 
 /** Writes the part of the graph that the named outputs need as an ONNX model. */
-export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): LoweredProgram {
+export function lower(
+  graph: Graph,
+  outputs: Readonly<Record<string, Tensor>>,
+  { constants: baked = {}, fewRows = false }: LowerOptions = {},
+): LoweredProgram {
   const wanted = Object.entries(outputs)
   if (wanted.length === 0) throw new MyriadError('usage', 'compile: no outputs were named')
   for (const [name, tensor] of wanted) {
@@ -67,13 +105,16 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   const nodes = neededNodes(wanted.map(([, tensor]) => tensor))
 
   const onnxNodes: OnnxNode[] = []
-  const initializers: OnnxTensor[] = []
+  const initializers = new Map<string, OnnxTensor>()
   const inputs = new Map<string, Tensor>()
   const emitted = new Map<string, string[]>()
   const constants = new Map<string, string>()
   let count = 0
 
-  for (const { outputs: made } of nodes) if (made[0]?.name !== undefined) inputs.set(made[0].name, made[0])
+  for (const { outputs: made } of nodes) {
+    const name = made[0]?.name
+    if (name !== undefined && !(name in baked)) inputs.set(name, made[0])
+  }
 
   /** Lowered so far. */
   const names = new Map<Tensor, string>()
@@ -82,7 +123,7 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   const findName = (name: string): { value: string; axis: number } => {
     for (const tensor of [...inputs.values(), ...graph.inputs.values(), ...graph.parameters.values()]) {
       const axis = tensor.shape.indexOf(name)
-      if (axis < 0) continue
+      if (axis < 0 || tensor.name! in baked) continue
       inputs.set(tensor.name!, tensor)
       return { value: tensor.name!, axis }
     }
@@ -97,6 +138,8 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   }
 
   const context: Lowering = {
+    fewRows,
+    isConstant: (name) => initializers.has(name),
     emit: (type, operands, attributes = {}, { domain = '', outputs: outputCount = 1 } = {}) => {
       const key = JSON.stringify([type, operands, attributes, domain])
       const known = emitted.get(key)
@@ -106,16 +149,15 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
       emitted.set(key, names)
       return names
     },
-    constant: (data, shape) => {
-      const key =
-        data.length <= 64 ? `${dataTypeOf(data)} ${shape.join()}: ${Array.from(data, String).join()}` : undefined
+    constant: (data, shape, dtype = dataTypeOf(data)) => {
+      const key = data.length <= 64 ? `${dtype} ${shape.join()}: ${Array.from(data, String).join()}` : undefined
       const known = key === undefined ? undefined : constants.get(key)
       if (known !== undefined) return known
       if (data.length !== sizeOf(shape)) {
         throw new MyriadError('shape', `constant: ${data.length} elements do not fill [${shape.join(', ')}]`)
       }
       const name = `c${count++}`
-      initializers.push({ name, dtype: dataTypeOf(data), shape, data })
+      initializers.set(name, { name, dtype, shape, data })
       if (key !== undefined) constants.set(key, name)
       return name
     },
@@ -151,6 +193,11 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   }
 
   for (const node of nodes) {
+    const [source] = node.outputs
+    if (source?.name !== undefined && source.name in baked) {
+      names.set(source, context.constant(...fitting(source, baked[source.name])))
+      continue
+    }
     const lowered = node.operation.lower(context, {
       names: node.inputs.map((input) => names.get(input)!),
       inputs: node.inputs,
@@ -172,7 +219,7 @@ export function lower(graph: Graph, outputs: Readonly<Record<string, Tensor>>): 
   })
   const model: OnnxModel = {
     nodes: onnxNodes,
-    initializers,
+    initializers: [...initializers.values()],
     inputs: [...inputs].map(([name, { dtype, shape }]) => ({ name, dtype, shape })),
     outputs: outputInfos,
   }

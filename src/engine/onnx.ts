@@ -44,7 +44,7 @@ export interface OnnxModel {
 export const opsetVersion = 23
 const irVersion = 10
 
-const dataTypeCodes: Record<DataType, number> = { float32: 1, int32: 6, int64: 7, bool: 9 }
+const dataTypeCodes: Record<DataType, number> = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 }
 
 const tag = (field: number, wire: 0 | 2 | 5): number => ((field << 3) | wire) >>> 0
 
@@ -57,12 +57,39 @@ function message(writer: Writer, field: number, write: (writer: Writer) => void)
 const text = (writer: Writer, field: number, value: string): void => void writer.uint32(tag(field, 2)).string(value)
 const integer = (writer: Writer, field: number, value: number): void => void writer.uint32(tag(field, 0)).int64(value)
 
-function writeTensor(writer: Writer, tensor: OnnxTensor): void {
+/** Whether a tensor's bytes stand beside the model: messages are limited to 2 GiB, and copied on their way. */
+function standsBeside({ data }: OnnxTensor): boolean {
+  return data.byteLength >= besideBytes
+}
+
+const besideBytes = 2 ** 16
+
+/** The arrays that an {@link encodeModel} with `beside` refers to, by the path it names. */
+export function arraysBeside(model: OnnxModel): { path: string; data: Uint8Array }[] {
+  return model.initializers.filter(standsBeside).map(({ name, data }) => ({ path: name, data: bytesOf(data) }))
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array {
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+}
+
+function writeEntry(writer: Writer, key: string, value: string): void {
+  message(writer, 13, (w) => {
+    text(w, 1, key)
+    text(w, 2, value)
+  })
+}
+
+function writeTensor(writer: Writer, tensor: OnnxTensor, beside = false): void {
   for (const length of tensor.shape) integer(writer, 1, length)
   integer(writer, 2, dataTypeCodes[tensor.dtype])
   text(writer, 8, tensor.name)
-  const { buffer, byteOffset, byteLength } = tensor.data
-  writer.uint32(tag(9, 2)).bytes(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength))
+  if (beside && standsBeside(tensor)) {
+    writeEntry(writer, 'location', tensor.name)
+    writeEntry(writer, 'offset', '0')
+    writeEntry(writer, 'length', String(tensor.data.byteLength))
+    integer(writer, 14, 1)
+  } else writer.uint32(tag(9, 2)).bytes(bytesOf(tensor.data))
 }
 
 function writeAttribute(writer: Writer, name: string, attribute: OnnxAttribute): void {
@@ -113,15 +140,15 @@ function writeValueInfo(writer: Writer, info: OnnxValueInfo): void {
   )
 }
 
-/** The bytes of a ModelProto. */
-export function encodeModel(model: OnnxModel): Uint8Array {
+/** The bytes of a ModelProto; `beside`: without those of large initializers, see {@link arraysBeside}. */
+export function encodeModel(model: OnnxModel, options: { beside?: boolean } = {}): Uint8Array {
   const writer = protobuf.Writer.create()
   integer(writer, 1, irVersion)
   text(writer, 2, 'myriad')
   message(writer, 7, (graph) => {
     model.nodes.forEach((node, index) => message(graph, 1, (w) => writeNode(w, node, index)))
     text(graph, 2, 'program')
-    for (const tensor of model.initializers) message(graph, 5, (w) => writeTensor(w, tensor))
+    for (const tensor of model.initializers) message(graph, 5, (w) => writeTensor(w, tensor, options.beside))
     for (const info of model.inputs) message(graph, 11, (w) => writeValueInfo(w, info))
     for (const info of model.outputs) message(graph, 12, (w) => writeValueInfo(w, info))
   })

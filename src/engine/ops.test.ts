@@ -18,6 +18,8 @@ const notDifferentiable = [
   'logicalAnd',
   'logicalOr',
   'logicalNot',
+  'matmulInt8',
+  'matmulNBits',
 ]
 
 const trials = 3

@@ -305,3 +305,48 @@ describe('the main thread', () => {
     )
   })
 })
+
+describe('constants', () => {
+  it('are part of the program, large ones too, and no inputs of it', async () => {
+    const graph = createGraph()
+    const x = graph.input('x', ['n', 160])
+    const w = graph.parameter('w', [160, 160])
+    const b = graph.parameter('b', [160])
+    const y = ops.add(ops.matmul(x, w, { transposeB: true }), b)
+    const fed = { x: floats([2, 160], (i) => (i % 7) - 3) }
+    const weights = { w: floats([160, 160], (i) => (i % 11) - 5), b: floats([160]) }
+    const plain = await compile(graph, { outputs: { y }, inline: true })
+    const expected = (await plain.run({ ...fed, ...weights })).y
+    for (const inline of [true, false]) {
+      const program = await compile(graph, { outputs: { y }, inline, constants: { ...weights, other: floats([1]) } })
+      assert.deepEqual(
+        program.inputs.map(({ name }) => name),
+        ['x'],
+      )
+      assert.deepEqual((await program.run(fed)).y, expected)
+      await program.close()
+    }
+    await plain.close()
+    const wrong = compile(graph, { outputs: { y }, inline: true, constants: { b: floats([3]) } })
+    await assert.rejects(wrong, fails('shape', "constant 'b'", 'float32 [3]', 'float32 [160]'))
+  })
+})
+
+describe('few rows', () => {
+  it('gives the same products the other way round', async () => {
+    const graph = createGraph()
+    const x = graph.input('x', ['n', 3])
+    const y = ops.matmul(
+      ops.matmul(x, graph.parameter('w', [5, 3]), { transposeB: true, alpha: 2 }),
+      graph.parameter('v', [5, 2]),
+    )
+    const feeds = { x: floats([2, 3]), w: floats([5, 3]), v: floats([5, 2]) }
+    const results = []
+    for (const fewRows of [false, true]) {
+      const program = await compile(graph, { outputs: { y }, inline: true, fewRows })
+      results.push((await program.run(feeds)).y)
+      await program.close()
+    }
+    assert.deepEqual(results[0], results[1])
+  })
+})

@@ -5,7 +5,7 @@ import type { InferenceSession, Tensor as OnnxValue } from 'onnxruntime-common'
 import type * as onnxruntime from 'onnxruntime-node'
 import { MyriadError, messageOf } from '../core/index.js'
 import { outputName } from './lower.js'
-import { dataTypeOf, sizeOf, type DataType, type Shape, type TypedArray, type Value } from './types.js'
+import { dataTypeOf, holds, sizeOf, type DataType, type Shape, type TypedArray, type Value } from './types.js'
 
 export type Device = 'cpu' | 'cuda' | 'webgpu' | 'coreml' | 'dml'
 
@@ -20,6 +20,8 @@ export interface Port {
 
 export interface SessionSpec {
   onnx: Uint8Array
+  /** Large initializers that the model names. */
+  beside: readonly { path: string; data: Uint8Array }[]
   inputs: readonly Port[]
   outputs: readonly Port[]
   device: Device
@@ -34,7 +36,7 @@ export interface Session {
 
 type Runtime = typeof onnxruntime
 
-const onnxTypes = { float32: 'float32', int64: 'int64', int32: 'int32', bool: 'bool' } as const
+const onnxTypes = { float32: 'float32', int64: 'int64', int32: 'int32', bool: 'bool', uint8: 'uint8' } as const
 
 /** Opens a session. Throws `device` when this machine cannot run it there. */
 export async function openSession(spec: SessionSpec): Promise<Session> {
@@ -89,7 +91,10 @@ export async function openSession(spec: SessionSpec): Promise<Session> {
   }
 }
 
-async function createSession(runtime: Runtime, { onnx, device, threads }: SessionSpec): Promise<InferenceSession> {
+async function createSession(
+  runtime: Runtime,
+  { onnx, beside, device, threads }: SessionSpec,
+): Promise<InferenceSession> {
   const options: InferenceSession.SessionOptions = {
     executionProviders: [device],
     intraOpNumThreads: threads,
@@ -99,6 +104,7 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
     logSeverityLevel: 3,
     // Plans of memory by input lengths pay when these never change; with many lengths they cost a quarter more memory.
     enableMemPattern: false,
+    ...(beside.length > 0 ? { externalData: beside } : {}),
     extra: {
       session: {
         // A softmax over masked scores is full of numbers below 1e-38, each of which costs a hundred cycles.
@@ -131,7 +137,7 @@ async function createSession(runtime: Runtime, { onnx, device, threads }: Sessio
 function check({ name, dtype, shape }: Port, value: Value): void {
   const expected = `${dtype} [${shape.join(', ')}]`
   const given = `${dataTypeOf(value.data)} [${value.shape.join(', ')}]`
-  if (dataTypeOf(value.data) !== dtype)
+  if (!holds(value.data, dtype))
     throw new MyriadError('shape', `run: input '${name}' is ${given}, but must be ${expected}`)
   const fits =
     value.shape.length === shape.length && shape.every((d, axis) => typeof d === 'string' || d === value.shape[axis])

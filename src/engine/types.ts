@@ -1,7 +1,7 @@
 import type { Graph, Node } from './graph.js'
 
-/** Element types the engine speaks. Indices are int64; masks are bool. */
-export type DataType = 'float32' | 'int64' | 'int32' | 'bool'
+/** Element types the engine speaks. Indices are int64; masks are bool; packed low-precision weights are uint8. */
+export type DataType = 'float32' | 'int64' | 'int32' | 'bool' | 'uint8'
 
 /**
  * The length of one axis: a number, a name that is bound when the program runs (`'batch'`), or a sum of products of
@@ -11,7 +11,7 @@ export type Dimension = number | string
 
 export type Shape = readonly Dimension[]
 
-/** The memory of a value, by data type: float32, int64, int32, bool (one byte each, 0 or 1). */
+/** The memory of a value, by data type: float32, int64, int32, bool (one byte each, 0 or 1) and uint8 share Uint8Array. */
 export type TypedArray = Float32Array | BigInt64Array | Int32Array | Uint8Array
 
 /** A concrete array: what goes into a program and what comes out. Row-major. */
@@ -38,11 +38,16 @@ export interface Tensor {
 /** An operand that broadcasts: a tensor, or a number that takes the other operand's data type. */
 export type Operand = Tensor | number
 
-/** The data type that a typed array holds. */
+/** The data type that a typed array holds; bool where it may be uint8 as well. */
 export function dataTypeOf(data: TypedArray): DataType {
   if (data instanceof Float32Array) return 'float32'
   if (data instanceof BigInt64Array) return 'int64'
   return data instanceof Int32Array ? 'int32' : 'bool'
+}
+
+/** Whether a typed array can hold elements of the data type. */
+export function holds(data: TypedArray, dtype: DataType): boolean {
+  return dataTypeOf(data) === (dtype === 'uint8' ? 'bool' : dtype)
 }
 
 /** Number of elements of a concrete shape. */

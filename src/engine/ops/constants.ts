@@ -5,6 +5,7 @@ import type { Graph } from '../graph.js'
 import { operation } from '../operation.js'
 import {
   dataTypeOf,
+  holds,
   sizeOf,
   type DataType,
   type Dimension,
@@ -18,14 +19,15 @@ import {
 export function typedArray(values: ArrayLike<number>, dtype: DataType): TypedArray {
   if (dtype === 'float32') return Float32Array.from(values)
   if (dtype === 'int32') return Int32Array.from(values)
+  if (dtype === 'uint8') return Uint8Array.from(values)
   if (dtype === 'bool') return Uint8Array.from(values, (value) => (value ? 1 : 0))
   return BigInt64Array.from(values, BigInt)
 }
 
-export const constantOperation = operation<{ data: TypedArray; shape: readonly number[] }>({
+export const constantOperation = operation<{ data: TypedArray; shape: readonly number[]; dtype: DataType }>({
   name: 'constant',
-  infer: (_, { data, shape }) => [{ shape, dtype: dataTypeOf(data) }],
-  lower: (context, { attributes: { data, shape } }) => [context.constant(data, shape)],
+  infer: (_, { shape, dtype }) => [{ shape, dtype }],
+  lower: (context, { attributes: { data, shape, dtype } }) => [context.constant(data, shape, dtype)],
 })
 
 /**
@@ -33,7 +35,7 @@ export const constantOperation = operation<{ data: TypedArray; shape: readonly n
  *
  * @param value a number (shape [] unless given: then it fills the shape), or the elements in row-major order
  * @param shape `[length]` unless given
- * @param dtype float32 unless given, or what a typed array holds
+ * @param dtype float32 unless given, or what a typed array holds (bool for a Uint8Array)
  * @throws MyriadError `shape` when the elements do not fill the shape
  * @example constant(graph, [1, 2, 3, 4], [2, 2])
  */
@@ -51,7 +53,7 @@ export function constant(
     )
   } else if (ArrayBuffer.isView(value)) {
     data = value as TypedArray
-    if (dtype && dtype !== dataTypeOf(data)) {
+    if (dtype && !holds(data, dtype)) {
       throw new MyriadError('shape', `constant: a typed array of ${dataTypeOf(data)} was given as ${dtype}`)
     }
   } else {
@@ -61,7 +63,7 @@ export function constant(
   if (sizeOf(lengths) !== data.length) {
     throw new MyriadError('shape', `constant: ${data.length} elements do not fill [${lengths.join(', ')}]`)
   }
-  return graph.apply(constantOperation, [], { data, shape: lengths })[0]
+  return graph.apply(constantOperation, [], { data, shape: lengths, dtype: dtype ?? dataTypeOf(data) })[0]
 }
 
 /** A number becomes a scalar constant of the data type. */

@@ -15,6 +15,7 @@ import * as matmul from './matmul.js'
 import * as normalization from './normalization.js'
 import * as ordering from './ordering.js'
 import * as parts from './parts.js'
+import * as quantized from './quantized.js'
 import * as reduce from './reduce.js'
 import * as shape from './shape.js'
 import * as unary from './unary.js'
@@ -37,6 +38,7 @@ export function operations(): ReadonlyMap<string, Operation> {
     normalization,
     ordering,
     parts,
+    quantized,
     reduce,
     shape,
     unary,
@@ -56,6 +58,7 @@ export { matmul } from './matmul.js'
 export { crossEntropy, layerNorm, logSoftmax, rmsNorm, selectedLogprobs, softmax } from './normalization.js'
 export { after } from './ordering.js'
 export { joinParts, part } from './parts.js'
+export { matmulInt8, matmulNBits, type MatmulNBitsOptions } from './quantized.js'
 export { argmax, cumsum, logSumExp, max, mean, min, sum, topK } from './reduce.js'
 export { expand, reshape, squeeze, transpose, unsqueeze } from './shape.js'
 export {

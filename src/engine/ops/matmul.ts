@@ -41,15 +41,24 @@ export const matmulOperation = operation<MatmulAttributes>({
     }
     return [{ shape: [...batch, rows, columns], dtype: 'float32' }]
   },
-  lower: (context, { names, attributes: { transposeA, transposeB, alpha } }) =>
-    !transposeA && !transposeB && alpha === 1
+  lower: (context, { names, inputs: [a, b], attributes: { transposeA, transposeB, alpha } }) => {
+    const fused = (operands: readonly string[], transA: boolean, transB: boolean): string[] =>
+      context.emit(
+        'FusedMatMul',
+        operands,
+        { transA: { int: transA ? 1 : 0 }, transB: { int: transB ? 1 : 0 }, alpha: { float: alpha } },
+        { domain: 'com.microsoft' },
+      )
+    // The kernel copies the whole right operand into its own layout, which for a few rows takes longer than to multiply.
+    // The transposed product has the small operand there.
+    const flat = a.shape.length === 2 && b.shape.length === 2
+    if (context.fewRows && flat && !transposeA && transposeB && !context.isConstant(names[1])) {
+      return context.emit('Transpose', fused([names[1], names[0]], false, true), { perm: { ints: [1, 0] } })
+    }
+    return !transposeA && !transposeB && alpha === 1
       ? context.emit('MatMul', names)
-      : context.emit(
-          'FusedMatMul',
-          names,
-          { transA: { int: transposeA ? 1 : 0 }, transB: { int: transposeB ? 1 : 0 }, alpha: { float: alpha } },
-          { domain: 'com.microsoft' },
-        ),
+      : fused(names, transposeA, transposeB)
+  },
   gradient: ({ inputs: [a, b], attributes: { transposeA, transposeB, alpha }, cotangent: g }) => {
     const da = transposeA
       ? matmul(b, g, { transposeA: transposeB, transposeB: true, alpha })

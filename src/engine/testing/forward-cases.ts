@@ -135,6 +135,34 @@ const rows: Record<string, Row | Row[]> = {
     [5],
     [1, 2, 30, 40, 50],
   ],
+  // Levels 0 and 1 of a scale of 2, and of a scale of 3.
+  matmulNBits: [
+    (g) =>
+      ops.matmulNBits(
+        ops.constant(g, [1, 10], [1, 2]),
+        ops.constant(
+          g,
+          Uint8Array.of(129, 128, ...Array(14).fill(128), 128, 129, ...Array(14).fill(128)),
+          [2, 1, 16],
+          'uint8',
+        ),
+        ops.constant(g, [2, 3]),
+        { in: 2, out: 2, bits: 8, blockSize: 16, accuracyLevel: 0 },
+      ),
+    [1, 2],
+    [2, 30],
+  ],
+  matmulInt8: [
+    (g) =>
+      ops.matmulInt8(
+        ops.constant(g, [0, 255], [1, 2]),
+        ops.constant(g, Uint8Array.of(128, 130, 129, 128), [2, 2], 'uint8'),
+        ops.constant(g, [2, 3]),
+        ops.constant(g, Uint8Array.of(128, 128), [2], 'uint8'),
+      ),
+    [1, 2],
+    [510, 0],
+  ],
   softmax: [(g) => ops.softmax(vector(0, Math.log(3))(g)), [2], [0.25, 0.75]],
   logSoftmax: [(g) => ops.logSoftmax(vector(0, Math.log(3))(g)), [2], [Math.log(0.25), Math.log(0.75)]],
   selectedLogprobs: [
