@@ -4,7 +4,13 @@ import { PairTable } from './pair-table.js'
 import type { TokenModel, Vocabulary } from './token-model.js'
 
 export const bpeSchema = z.looseObject({
-  merges: z.union([z.array(z.string()), z.array(z.tuple([z.string(), z.string()]))]).default([]),
+  // Half a million of them: checked by hand.
+  merges: z
+    .custom<readonly (string | readonly [string, string])[]>(
+      isMerges,
+      'expected pairs of tokens, as "a b" or ["a", "b"]',
+    )
+    .default([]),
   continuing_subword_prefix: z.string().nullish(),
   end_of_word_suffix: z.string().nullish(),
   fuse_unk: z.boolean().nullish(),
@@ -74,6 +80,14 @@ export function createBpe(config: z.infer<typeof bpeSchema>, vocabulary: Vocabul
     split: joints && ((piece) => (whole(piece) === undefined ? cutWhereNothingMerges(piece, joints()) : [piece])),
     fuses: config.fuse_unk ? unknown : undefined,
   }
+}
+
+function isMerges(value: unknown): boolean {
+  const isMerge = (merge: unknown): boolean =>
+    typeof merge === 'string'
+      ? merge.includes(' ')
+      : Array.isArray(merge) && merge.length === 2 && merge.every((token) => typeof token === 'string')
+  return Array.isArray(value) && value.every(isMerge)
 }
 
 function splitMerge(merge: string): [string, string] {

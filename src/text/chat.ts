@@ -1,21 +1,33 @@
 import { Template } from '@huggingface/jinja'
 import { MyriadError, messageOf } from '../core/index.js'
 import { createSpecialSplitter, type Section } from './special-splitter.js'
+import { strftime } from './strftime.js'
+import { shieldSpaces } from './template-space.js'
 import type { TextTokenizer } from './tokenizer.js'
 import type { ChatFormat, Message } from './types.js'
 
 export interface ChatFormatOptions {
-  /** Further variables of the template, e.g. `{ enable_thinking: false }`. */
+  /**
+   * Further variables of the template, e.g. `{ enable_thinking: false }` or `{ tools: [...] }`. They are the program's own:
+   * unlike messages they can write special tokens.
+   */
   variables?: Readonly<Record<string, unknown>>
   /** How errors call the template; `the chat template` unless given. */
   name?: string
+}
+
+/** A chat format that also writes whole conversations. */
+export interface TextChatFormat extends ChatFormat {
+  /** Ids of a conversation that is over: no turn of the assistant is begun (transformers' add_generation_prompt=False). */
+  conversation(messages: readonly Message[]): number[]
 }
 
 /**
  * Conversations as ids, by any Hugging Face chat template.
  *
  * Content cannot forge special tokens: only those the template itself writes become special ids; the same letters in a
- * message are ordinary text. Text between two special tokens is encoded as one piece, as the model saw it in training.
+ * message are ordinary text. Text between two special tokens is encoded as one piece, as the model saw it in training, and
+ * the ids are those of transformers' apply_chat_template.
  *
  * @param template Jinja source; the tokenizer's own unless given.
  * @throws MyriadError 'checkpoint' when there is no template or it cannot be parsed; 'runtime' when it refuses a
@@ -28,28 +40,33 @@ export function createChatFormat(
   tokenizer: TextTokenizer,
   template: string | null = tokenizer.chatTemplate,
   options: ChatFormatOptions = {},
-): ChatFormat {
+): TextChatFormat {
   const name = options.name ?? 'the chat template'
   if (template === null)
     throw new MyriadError('checkpoint', `this tokenizer has no chat template; pass one, e.g. defaultChatTemplate`)
   const render = createRenderer(tokenizer, template, name, options.variables ?? {})
   const splitter = createSpecialSplitter(tokenizer.specialTokens)
 
-  const idsOf = (sections: readonly Section[]): number[] => {
+  const idsOf = (sections: readonly Section[], atStart: boolean): number[] => {
     const ids: number[] = []
-    for (const section of sections) {
+    sections.forEach((section, i) => {
       if (section.special) ids.push(section.special.id)
-      else for (const id of tokenizer.encode(section.text)) ids.push(id)
-    }
+      else for (const id of (atStart && i === 0 ? tokenizer.encode : tokenizer.encodeAfter)(section.text)) ids.push(id)
+    })
     return ids
   }
-  const sectionsOf = (messages: readonly Message[], afterReply: boolean): Section[] => {
-    const guard = splitter.guard(messages.map((message) => message.content))
+  type Part = 'all' | 'after the reply'
+  const sectionsOf = (messages: readonly Message[], part: Part, generationPrompt = true): Section[] => {
+    const shield = shieldSpaces(messages.map((message) => message.content))
+    const guard = splitter.guard(shield.texts)
     const rendered = render(
       messages.map((message, i) => ({ role: message.role, content: guard.contents[i] })),
-      true,
+      generationPrompt,
     )
-    return splitter.split(afterReply ? tailAfterReply(rendered) : rendered, guard)
+    return splitter.split(part === 'all' ? rendered : tailAfterReply(rendered), {
+      ...guard,
+      restore: (text) => shield.restore(guard.restore(text)),
+    })
   }
 
   // What the template puts after an assistant's content when nothing else follows: the end of the turn. Its special token
@@ -61,12 +78,13 @@ export function createChatFormat(
 
   return {
     tokenizer: { ...tokenizer, stopTokens: [...stops] },
-    prompt: (messages) => idsOf(sectionsOf(messages, false)),
+    prompt: (messages) => idsOf(sectionsOf(messages, 'all'), true),
+    conversation: (messages) => idsOf(sectionsOf(messages, 'all', false), true),
     continuation: (messages, { closed }) => {
-      const sections = sectionsOf([...beforeReply, ...messages], true)
-      if (!closed) return idsOf(sections)
+      const sections = sectionsOf([...beforeReply, ...messages], 'after the reply')
+      if (!closed) return idsOf(sections, false)
       // The sampled stop token stands for everything up to the first stop token of the tail.
-      return idsOf(stop < 0 ? sections : sections.slice(stop + 1))
+      return idsOf(stop < 0 ? sections : sections.slice(stop + 1), false)
     },
   }
 }
@@ -84,6 +102,9 @@ function tailAfterReply(rendered: string): string {
   return rendered.slice(start + replyMark.length)
 }
 
+// The library has a strftime_now of its own, in the language of the machine, and lets none take its place.
+const clock = 'strftime_now_in_english'
+
 type Render = (messages: readonly Message[], generationPrompt: boolean) => string
 
 function createRenderer(
@@ -94,12 +115,21 @@ function createRenderer(
 ): Render {
   let template: Template
   try {
-    template = new Template(source)
+    template = new Template(source.replaceAll('strftime_now', clock))
   } catch (error) {
     throw new MyriadError('checkpoint', `${name} is not valid Jinja: ${messageOf(error)}`, { cause: error })
   }
   const { bos, eos, pad, unk } = tokenizer.named
-  const fixed = { bos_token: bos ?? '', eos_token: eos ?? '', pad_token: pad ?? '', unk_token: unk ?? '', ...variables }
+  const fixed = {
+    bos_token: bos ?? '',
+    eos_token: eos ?? '',
+    pad_token: pad ?? '',
+    unk_token: unk ?? '',
+    tools: null,
+    documents: null,
+    [clock]: (format: string) => strftime(new Date(), format),
+    ...variables,
+  }
   const renderRaw: Render = (messages, generationPrompt) =>
     template.render({ ...fixed, messages, add_generation_prompt: generationPrompt })
 

@@ -33,6 +33,11 @@ const kinds: Readonly<Record<string, (config: Config) => DecodeStep>> = {
   Fuse: () => (tokens) => [tokens.join('')],
   Replace: (config) => {
     const { pattern, content } = replaceSchema.parse(config)
+    if ('String' in pattern) {
+      const literal = pattern.String
+      return (tokens) =>
+        tokens.map((token) => (token.includes(literal) ? token.replaceAll(literal, () => content) : token))
+    }
     const compiled = compilePattern(pattern)
     return (tokens) => tokens.map((token) => token.replaceAll(compiled, () => content))
   },

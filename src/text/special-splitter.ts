@@ -1,3 +1,4 @@
+import { trimEnd, trimStart } from './normalizers.js'
 import type { SpecialToken } from './tokenizer.js'
 
 /** A special token, or the text between two. */
@@ -39,30 +40,44 @@ export function createSpecialSplitter(specials: ReadonlyMap<string, SpecialToken
       const marks = contents.reduce((count, content) => count + content.split(mark).length - 1, 0)
       const fence = mark.repeat(marks + 1)
       const indexOf = new Map(names.map((name, index) => [name, index]))
+      // A template may write contents as JSON in ASCII (`tojson(ensure_ascii=true)`).
+      const escapedFence = fence.replaceAll(mark, '\\\\ufdd0')
       const back = new RegExp(`${fence}(\\d+)${fence}`, 'g')
+      const escapedBack = new RegExp(`${escapedFence}(\\d+)${escapedFence}`, 'g')
       return {
         contents: contents.map((content) => content.replace(findAll, (name) => fence + indexOf.get(name) + fence)),
-        restore: (text) => text.replace(back, (_, index: string) => names[Number(index)]),
+        restore: (text) =>
+          text
+            .replace(back, (_, index: string) => names[Number(index)])
+            .replace(escapedBack, (_, index: string) => asciiJson(names[Number(index)])),
       }
     },
     split(rendered, guard) {
       const sections: Section[] = []
       let end = 0
       let stripStart = false
-      const pushText = (text: string): void => {
-        const trimmed = stripStart ? text.trimStart() : text
-        if (trimmed !== '') sections.push({ special: null, text: guard.restore(trimmed) })
+      const pushText = (guarded: string, stripEnd: boolean): void => {
+        const restored = guard.restore(guarded)
+        const started = stripStart ? trimStart(restored) : restored
+        const text = stripEnd ? trimEnd(started) : started
+        if (text !== '') sections.push({ special: null, text })
       }
       for (const match of rendered.matchAll(findAll)) {
         const special = specials.get(match[0]) as SpecialToken
-        const between = rendered.slice(end, match.index)
-        pushText(special.stripLeft ? between.trimEnd() : between)
+        pushText(rendered.slice(end, match.index), special.stripLeft)
         sections.push({ special, text: '' })
         end = match.index + match[0].length
         stripStart = special.stripRight
       }
-      pushText(rendered.slice(end))
+      pushText(rendered.slice(end), false)
       return sections
     },
   }
+}
+
+function asciiJson(text: string): string {
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll(/[^ -~]/g, escaped)
 }

@@ -5,7 +5,7 @@ import { MyriadError, messageOf } from '../core/index.js'
 import { createDecoder } from './decoder.js'
 import { createEncoder } from './encoder.js'
 import { ggufOfTokenizer, readGgufTokenizer } from './gguf-tokenizer.js'
-import { createTokenModel, describeIssue, type TokenModel } from './token-model.js'
+import { createTokenModel, describeIssue } from './token-model.js'
 import type { Tokenizer } from './types.js'
 
 /** A token that plain text can never be encoded to. */
@@ -46,7 +46,11 @@ const addedTokenSchema = z
     special: z.boolean().default(false),
   })
   .transform((token) => ({ ...token, normalized: token.normalized ?? !token.special }))
-const vocabularySchema = z.union([z.record(z.string(), z.int()), z.array(z.tuple([z.string(), z.number()]))])
+// Checked by hand, as a schema for each of a quarter of a million tokens takes a second.
+const vocabularySchema = z.custom<Readonly<Record<string, number>> | readonly (readonly [string, number])[]>(
+  isVocabulary,
+  'expected tokens and their ids, or pairs of a token and its score',
+)
 const partSchema = z.looseObject({ type: z.string() }).nullish()
 const tokenizerSchema = z.looseObject({
   added_tokens: z.array(addedTokenSchema).default([]),
@@ -122,11 +126,19 @@ export function createTokenizer(files: TokenizerFiles, source = 'tokenizer'): Te
       .filter((token) => token.special)
       .map(({ id, content, lstrip, rstrip }) => [content, { id, content, stripLeft: lstrip, stripRight: rstrip }]),
   )
-  const idOfToken = new Map(vocabularyEntries(json.model.vocab))
+  const plain = vocabularyOf(json.model.vocab)
+  const idOfToken = new Map(plain)
   for (const { content, id } of added) idOfToken.set(content, id)
   const tokenOfId = new Map(Array.from(idOfToken, ([token, id]) => [id, token]))
 
-  const encode = within(source, () => createEncoder(json, added, createModel(json.model, specials)))
+  const unknown = json.model.unk_id ?? plain.get(json.model.unk_token ?? '')
+  // The model's vocabulary is that of plain text: no text can be encoded to a special token, whatever it spells.
+  for (const content of specials.keys()) plain.delete(content)
+  const encode = within(source, () => {
+    const { vocab } = json.model
+    const scores = Array.isArray(vocab) ? vocab.map(([, score]: [string, number]) => score) : undefined
+    return createEncoder(json, added, createTokenModel(json.model, { idOf: plain, scores, unknown }))
+  })
   const decode = within(source, () => createDecoder(json.decoder, tokenOfId, specials, added))
 
   const idOfNamed = (name: string, content: string | null | undefined): number | undefined => {
@@ -162,24 +174,6 @@ export function createTokenizer(files: TokenizerFiles, source = 'tokenizer'): Te
   }
 }
 
-/** The model with the vocabulary of plain text: no text can be encoded to a special token, whatever it spells. */
-function createModel(
-  model: z.infer<typeof tokenizerSchema>['model'],
-  specials: ReadonlyMap<string, SpecialToken>,
-): TokenModel {
-  const { vocab } = model
-  const idOf = new Map(vocabularyEntries(vocab).filter(([token]) => !specials.has(token)))
-  return createTokenModel(model, {
-    idOf,
-    scores: Array.isArray(vocab) ? vocab.map(([, score]) => score) : undefined,
-    unknown: Array.isArray(vocab) ? (model.unk_id ?? undefined) : ofRecord(vocab, model.unk_token),
-  })
-}
-
-function ofRecord(vocab: Readonly<Record<string, number>>, token: string | null | undefined): number | undefined {
-  return typeof token === 'string' && Object.hasOwn(vocab, token) ? vocab[token] : undefined
-}
-
 /** Errors of a part of tokenizer.json say which file it stands in. */
 function within<T>(source: string, make: () => T): T {
   try {
@@ -190,8 +184,18 @@ function within<T>(source: string, make: () => T): T {
   }
 }
 
-function vocabularyEntries(vocab: z.infer<typeof vocabularySchema>): [string, number][] {
-  return Array.isArray(vocab) ? vocab.map(([token], id) => [token, id]) : Object.entries(vocab)
+function isVocabulary(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value))
+    return value.every((entry) => Array.isArray(entry) && typeof entry[0] === 'string' && typeof entry[1] === 'number')
+  return Object.values(value).every((id) => Number.isSafeInteger(id))
+}
+
+function vocabularyOf(vocab: z.infer<typeof vocabularySchema>): Map<string, number> {
+  const idOf = new Map<string, number>()
+  if (Array.isArray(vocab)) vocab.forEach(([token]: [string, number], id) => idOf.set(token, id))
+  else for (const [token, id] of Object.entries(vocab)) idOf.set(token, id)
+  return idOf
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
