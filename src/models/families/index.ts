@@ -6,12 +6,17 @@
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import type { Family } from './family.js'
+import { gemma2, gemma3 } from './gemma.js'
+import { gpt2 } from './gpt2.js'
+import { gptNeox } from './gpt-neox.js'
 import { llama } from './llama.js'
+import { mistral } from './mistral.js'
+import { phi3 } from './phi3.js'
 import { qwen2, qwen3 } from './qwen.js'
 
 export type { Family, Names } from './family.js'
 
-const families: readonly Family[] = [llama, qwen2, qwen3]
+const families: readonly Family[] = [llama, mistral, qwen2, qwen3, gemma2, gemma3, phi3, gpt2, gptNeox]
 
 /** Hugging Face's `model_type` of every family. */
 export const supportedModelTypes: readonly string[] = families.map((family) => family.modelType)

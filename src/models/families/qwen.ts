@@ -17,6 +17,8 @@ import { ropeFields, ropeToJson, rotaryOf } from './rope-fields.js'
 const schema = z.looseObject({
   ...llamaSizes,
   ...ropeFields,
+  // What transformers takes for granted in a file that does not mention it: here, and below.
+  num_key_value_heads: size.nullish().default(32),
   hidden_act: z.string().default('silu'),
   attention_bias: z.boolean().default(false),
   use_sliding_window: z.boolean().default(false),
@@ -33,7 +35,7 @@ function qwen(modelType: 'qwen2' | 'qwen3', architecture: string): Family {
     names: modelType === 'qwen3' ? { ...llamaNames, ...heads } : llamaNames,
     schema,
     config: (file, where) => {
-      // Transformers' default, which the first files of Qwen3 rely on.
+      // Not the hidden size divided by the heads.
       const sizes = sizesOf(modelType === 'qwen3' ? { ...file, head_dim: file.head_dim ?? 128 } : file, where)
       const window = file.use_sliding_window ? file.sliding_window : undefined
       const windowed = (layer: number): boolean => window !== undefined && layer >= file.max_window_layers

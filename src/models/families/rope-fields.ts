@@ -150,7 +150,8 @@ function yarnAttention(factor: number, mscale?: number | null, mscaleAll?: numbe
   return mscale && mscaleAll ? grown(mscale) / grown(mscaleAll) : grown(1)
 }
 
-function longropeAttention(factor: number, originalContext: number): number {
+/** The amplitude that goes with stretching a context by a factor (Ding et al. 2024). */
+export function longropeAttention(factor: number, originalContext: number): number {
   return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalContext))
 }
 
