@@ -37,7 +37,10 @@ interface EvaluateOptions {
 export function evaluateCommand(act: Act): Command {
   return new Command('eval')
     .description('measure a model on withheld problems, greedily and at temperature 1')
-    .argument('[model]', 'model folder or run folder; the model that comes with Myriad unless given')
+    .argument(
+      '[model]',
+      'model folder, run folder, GGUF file or model of the hub; the one that comes with Myriad unless given',
+    )
     .option(
       '--config <config>',
       'take tasks and rewards from this configuration; a run has its own; else all built-in tasks',
@@ -56,7 +59,7 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
   atLeastOne('--problems', options.problems)
   atLeastOne('--samples', options.samples)
   atLeastOne('--workers', options.workers)
-  const folder = resolveModel(model)
+  const folder = await resolveModel(model, terminal)
   const { tasks, score } = await whatToPlay(model, options)
   const { policy, chat } = await openLocalPolicy(folder, { workers: options.workers })
   const interrupt = onInterrupt(() => dieBy('SIGINT')) // nothing to save

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
 import { failureOf, stackOf } from './failure.js'
 import { packageVersion } from './package.js'
@@ -46,7 +47,7 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     .showSuggestionAfterError()
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => terminal.print(text.trimEnd()) })
     .exitOverride()
-  for (const command of [trainCommand, evaluateCommand, sampleCommand, tasksCommand, reportCommand]) {
+  for (const command of [trainCommand, evaluateCommand, sampleCommand, tasksCommand, reportCommand, downloadCommand]) {
     program.addCommand(settle(command(act)))
   }
   program.addHelpText(

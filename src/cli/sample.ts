@@ -20,7 +20,10 @@ interface SampleOptions {
 export function sampleCommand(act: Act): Command {
   return new Command('sample')
     .description('talk to a model: each line is a message; an empty line begins a new conversation')
-    .argument('[model]', 'model folder or run folder; the model that comes with Myriad unless given')
+    .argument(
+      '[model]',
+      'model folder, run folder, GGUF file or model of the hub; the one that comes with Myriad unless given',
+    )
     .option('-t, --temperature <x>', '0 is greedy', temperatureOption, 1)
     .option('--max-tokens <n>', 'most tokens of a reply', integerOption, 64)
     .option('--seed <n>', 'seed of the replies', integerOption, 1)
@@ -31,7 +34,7 @@ export function sampleCommand(act: Act): Command {
 }
 
 async function talk(terminal: Terminal, model: string | undefined, options: SampleOptions): Promise<void> {
-  const { policy, chat } = await openLocalPolicy(resolveModel(model), { workers: 1 })
+  const { policy, chat } = await openLocalPolicy(await resolveModel(model, terminal), { workers: 1 })
   try {
     const person = process.stdin.isTTY === true
     const lines = createInterface({ input: process.stdin, output: person ? process.stderr : undefined, prompt: '> ' })

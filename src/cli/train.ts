@@ -5,6 +5,7 @@ import { summaryTable } from '../evaluation/index.js'
 import { readRunConfig, train, type Summary, type TrainConfig } from '../training/index.js'
 import { configFrom, enableTypeScriptFor, freshRunFolder, latestRunFolder } from './configs.js'
 import { onInterrupt } from './interrupt.js'
+import { resolveModel } from './models.js'
 import { collect, integerOption } from './options.js'
 import { commandName } from './package.js'
 import { requireFolder } from './paths.js'
@@ -43,7 +44,8 @@ export function trainCommand(act: Act): Command {
 }
 
 async function run(terminal: Terminal, name: string | undefined, options: TrainOptions): Promise<number> {
-  const { config, out } = await plan(name, options)
+  const { config: planned, out } = await plan(name, options)
+  const config = { ...planned, model: await resolveModel(planned.model, terminal) }
   const view = new TrainView(terminal)
   const resumeHint = `To go on with it: ${commandName()} train --resume ${out}`
   const interrupt = onInterrupt((time) => {

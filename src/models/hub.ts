@@ -60,6 +60,17 @@ export function parseHubModel(text: string): HubModel | undefined {
 }
 
 /**
+ * Does a text that may name a model folder or a model of the hub mean the latter? It does when it is written like one and
+ * neither it nor the folder it would be in is there: `runs/quikstart` is a mistyped path where there is a folder `runs`.
+ *
+ * @param folder where paths begin; the working directory unless given
+ */
+export function isHubModel(text: string, folder = '.'): boolean {
+  const there = [text, text.split('/')[0]].some((path) => existsSync(join(folder, path)))
+  return !there && parseHubModel(text) !== undefined
+}
+
+/**
  * Fetches a model from the Hugging Face hub into the cache that Python's libraries use too, and answers where it is.
  * Only what is needed to run and train it is fetched: configuration, tokenizer, chat template, safetensors (or one GGUF
  * file), never pickled weights. What is in the cache already is not fetched again; a transfer that was cut goes on where it
@@ -106,7 +117,7 @@ export async function downloadModel(id: string, options: DownloadOptions = {}): 
     const started = await bytesHere(cache.blob(file.hash), file.size)
     const report = (received: number): void =>
       options.onProgress?.({ files: wanted.length, file: file.name, bytes: bytes + received, total })
-    report(started)
+    if (started < file.size) report(started)
     try {
       await fetchFile(file, listing.commit, cache, model, settings, { ...options, onBytes: report })
     } catch (error) {
@@ -115,7 +126,7 @@ export async function downloadModel(id: string, options: DownloadOptions = {}): 
     }
     bytes += file.size
     fetched += file.size - started
-    report(0)
+    if (started < file.size) report(0)
   }
   await cache.rememberCommit(model.revision, listing.commit)
   return {

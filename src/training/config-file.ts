@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { MyriadError, messageOf } from '../core/index.js'
+import { isHubModel } from '../models/hub.js'
 import { show } from './config.js'
 
 /**
@@ -53,7 +54,7 @@ function parseValue(text: string): unknown {
 }
 
 /**
- * Reads a JSON configuration file, with `model` and `modules` made absolute. It is not checked yet: apply overrides, then
+ * Reads a JSON configuration file, with `model` (unless it is one of the hub's) and `modules` made absolute. It is not checked yet: apply overrides, then
  * `parseConfig`.
  *
  * @throws MyriadError 'usage' when the file is missing or is not a JSON object
@@ -78,7 +79,8 @@ export async function readConfigFile(path: string): Promise<Record<string, unkno
   }
   const fields = value as Record<string, unknown>
   const absolute = (entry: unknown): unknown => (typeof entry === 'string' ? resolve(dirname(path), entry) : entry)
-  if ('model' in fields) fields.model = absolute(fields.model)
+  const ofHub = typeof fields.model === 'string' && isHubModel(fields.model, dirname(path))
+  if ('model' in fields && !ofHub) fields.model = absolute(fields.model)
   if (Array.isArray(fields.modules)) fields.modules = fields.modules.map(absolute)
   return fields
 }
