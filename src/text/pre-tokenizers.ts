@@ -2,14 +2,7 @@ import { z } from 'zod'
 import { MyriadError } from '../core/index.js'
 import { punctuation } from './bert-text.js'
 import { toByteSymbols } from './byte-level.js'
-import {
-  behaviorSchema,
-  compilePattern,
-  patternSchema,
-  splitBy,
-  splitByInverse,
-  type SplitBehavior,
-} from './split-pattern.js'
+import { behaviorSchema, compilePattern, patternSchema, splitBy } from './split-pattern.js'
 
 /** Pieces of a text, in order. */
 export interface Pieces {
@@ -61,9 +54,9 @@ const kinds: Readonly<Record<string, (config: Config) => PreTokenizer>> = {
   Sequence: (config) => sequence(sequenceSchema.parse(config).pretokenizers.map(createPreTokenizer)),
   Split: (config) => {
     const { pattern, behavior, invert } = splitSchema.parse(config)
-    if ('String' in pattern && pattern.String === '') return each((text) => [text])
+    if ('String' in pattern && pattern.String === '') return each((text) => Array.from(text))
     const compiled = compilePattern(pattern)
-    return each((text) => (invert ? splitByInverse : splitBy)(text, compiled, behavior))
+    return each((text) => splitBy(text, compiled, behavior, invert))
   },
   ByteLevel: (config) => {
     const { add_prefix_space: addSpace, use_regex: useRegex } = byteLevelSchema.parse(config)
@@ -85,7 +78,7 @@ const kinds: Readonly<Record<string, (config: Config) => PreTokenizer>> = {
     })
   },
   BertPreTokenizer: () => sequence([removing(whiteSpace), each((text) => splitBy(text, punctuation, 'Isolated'))]),
-  Whitespace: () => inverse(wordOrSigns, 'Removed'),
+  Whitespace: () => shortening(each((text) => splitBy(text, wordOrSigns, 'Removed', true))),
   WhitespaceSplit: () => removing(whiteSpace),
   CharDelimiterSplit: (config) => removing(compilePattern({ String: delimiterSchema.parse(config).delimiter })),
   Punctuation: (config) => {
@@ -131,10 +124,6 @@ function each(split: (text: string, atStart: boolean) => string[]): PreTokenizer
 /** Splits that leave text out: the first piece may then begin later than the text. */
 function removing(delimiter: RegExp): PreTokenizer {
   return shortening(each((text) => splitBy(text, delimiter, 'Removed')))
-}
-
-function inverse(pattern: RegExp, behavior: SplitBehavior): PreTokenizer {
-  return shortening(each((text) => splitByInverse(text, pattern, behavior)))
 }
 
 function shortening(step: PreTokenizer): PreTokenizer {

@@ -19,7 +19,7 @@ export type SplitBehavior = z.infer<typeof behaviorSchema>
  * @throws MyriadError 'checkpoint' when the expression cannot be translated.
  */
 export function compilePattern(pattern: z.infer<typeof patternSchema>): RegExp {
-  if ('String' in pattern) return new RegExp(pattern.String.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'gu')
+  if ('String' in pattern) return new RegExp(pattern.String.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'gu')
   try {
     const { pattern: compiled } = new SplitPreTokenizer({ type: 'Split', pattern, behavior: 'Isolated', invert: false })
     if (compiled === null) throw new Error('no expression')
@@ -33,8 +33,12 @@ export function compilePattern(pattern: z.infer<typeof patternSchema>): RegExp {
   }
 }
 
-/** Splits a text at the matches of a pattern (flags `gu`); empty pieces are left out. */
-export function splitBy(text: string, pattern: RegExp, behavior: SplitBehavior): string[] {
+/**
+ * Splits a text at the matches of a pattern (flags `gu`); empty pieces are left out.
+ *
+ * @param invert The matches are what is kept, and what lies between them is the delimiter.
+ */
+export function splitBy(text: string, pattern: RegExp, behavior: SplitBehavior, invert = false): string[] {
   if (behavior === 'Isolated') {
     // Most patterns match every character, and then the matches are the pieces.
     const words: string[] = text.match(pattern) ?? []
@@ -43,65 +47,31 @@ export function splitBy(text: string, pattern: RegExp, behavior: SplitBehavior):
     if (total === text.length) return words.includes('') ? words.filter((word) => word !== '') : words
   }
   const pieces: string[] = []
-  let start = 0
-  const cut = (end: number): void => {
-    if (end > start) pieces.push(text.slice(start, end))
-    start = end
+  // The text is a row of stretches that are delimiters or not. Each is a piece of its own, is left out, or joins its
+  // neighbour: then the piece before it stays open.
+  let open = ''
+  let openIsDelimiter = false
+  const close = (): void => {
+    if (open !== '') pieces.push(open)
+    open = ''
   }
-  let lastEnd = -1
-  for (const { 0: match, index } of text.matchAll(pattern)) {
-    if (match === '') continue
-    const end = index + match.length
-    switch (behavior) {
-      case 'Removed':
-        cut(index)
-        start = end
-        break
-      case 'Isolated':
-        cut(index)
-        cut(end)
-        break
-      case 'MergedWithPrevious':
-        cut(end)
-        break
-      case 'MergedWithNext':
-        cut(index)
-        break
-      case 'Contiguous':
-        // Neighbouring matches are one piece, so the cut after a match waits for what is not one.
-        if (index > lastEnd) {
-          if (lastEnd >= 0) cut(lastEnd)
-          cut(index)
-        }
-    }
-    lastEnd = end
+  const take = (stretch: string, isDelimiter: boolean): void => {
+    const joins =
+      (behavior === 'MergedWithPrevious' && isDelimiter && !openIsDelimiter) ||
+      (behavior === 'MergedWithNext' && !isDelimiter && openIsDelimiter) ||
+      (behavior === 'Contiguous' && isDelimiter === openIsDelimiter)
+    if (!joins) close()
+    if (behavior !== 'Removed' || !isDelimiter) open += stretch
+    openIsDelimiter = isDelimiter
   }
-  if (behavior === 'Contiguous' && lastEnd >= 0) cut(lastEnd)
-  cut(text.length)
-  return pieces
-}
-
-/** As {@link splitBy}, but the pattern says what is kept and what lies between its matches is the delimiter. */
-export function splitByInverse(text: string, pattern: RegExp, behavior: SplitBehavior): string[] {
-  const delimiters: [number, number][] = []
   let end = 0
   for (const { 0: match, index } of text.matchAll(pattern)) {
     if (match === '') continue
-    if (index > end) delimiters.push([end, index])
+    if (index > end) take(text.slice(end, index), invert)
+    take(match, !invert)
     end = index + match.length
   }
-  if (end < text.length) delimiters.push([end, text.length])
-  const pieces: string[] = []
-  let start = 0
-  const cut = (at: number): void => {
-    if (at > start) pieces.push(text.slice(start, at))
-    start = at
-  }
-  for (const [from, to] of delimiters) {
-    if (behavior !== 'MergedWithPrevious') cut(from)
-    if (behavior === 'Removed') start = to
-    else if (behavior !== 'MergedWithNext') cut(to)
-  }
-  cut(text.length)
+  if (end < text.length) take(text.slice(end), invert)
+  close()
   return pieces
 }
