@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom, deriveSeed } from '../core/index.js'
 import { accumulate, adamW, clipByGlobalNorm, globalNorm, scale, sgd, type Optimizer } from './optimizers.js'
+import { blockLength } from './simd.js'
 import { constantSchedule, cosine, linear, warmup } from './schedules.js'
 
 const random = createRandom(deriveSeed('optimizers'))
@@ -47,6 +48,27 @@ describe('optimizers agree with their papers, in float64', () => {
         return weight - rate * update - (decay ? rate * weightDecay * weight : 0)
       }, start),
     )
+  })
+
+  it('AdamW: parts of an array that are stepped apart, with scaled gradients, are those of the whole', () => {
+    const whole = { w: normals(blockLength + 11) }
+    const parts = structuredClone(whole)
+    const optimizer = adamW({ weightDecay: 0.1 })
+    const state = optimizer.init(whole)
+    const half = (array: Float32Array, i: number): Float32Array => array.subarray(i * 7000, i === 0 ? 7000 : undefined)
+    const states = [0, 1].map((i) => optimizer.init({ w: half(parts.w, i) }))
+    for (let step = 0; step < 3; step++) {
+      const gradients = { w: normals(blockLength + 11) }
+      const scaled = structuredClone(gradients)
+      scale(scaled, 0.25)
+      optimizer.step(whole, scaled, state, 0.01)
+      states.forEach((mine, i) => {
+        const options = { gradientScale: 0.25 }
+        optimizer.step({ w: half(parts.w, i) }, { w: half(gradients.w, i) }, mine, 0.01, options)
+      })
+    }
+    // Not bit for bit: the scale meets the gradient in another place.
+    whole.w.forEach((value, i) => assert.ok(Math.abs(parts.w[i] - value) < 1e-6, `element ${i}`))
   })
 
   it('SGD, and with momentum: velocity as an explicit sum', () => {

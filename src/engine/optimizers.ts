@@ -2,6 +2,8 @@
  * Optimizers as pairs of functions on named typed arrays, after optax: `init` makes the state, `step` changes parameters and
  * state in place, so that programs which read the parameters in place see the step at once.
  */
+import * as lanes from './simd.js'
+import { blockLength, compileLoop, type Loop } from './simd.js'
 
 /** Named arrays: parameters, gradients, moments. */
 export type Arrays = Readonly<Record<string, Float32Array>>
@@ -17,7 +19,15 @@ export interface OptimizerState {
 export interface Optimizer {
   init(parameters: Arrays): OptimizerState
   /** One step. Parameters without a gradient stay as they are. Changes `parameters` and `state`; gradients are only read. */
-  step(parameters: Arrays, gradients: Arrays, state: OptimizerState, learningRate: number): void
+  step(
+    parameters: Arrays,
+    gradients: Arrays,
+    state: OptimizerState,
+    learningRate: number,
+    options?: {
+      /** Multiplies the gradients on their way, as clipping does; 1 unless given. */ gradientScale?: number
+    },
+  ): void
 }
 
 export interface AdamWOptions {
@@ -35,8 +45,24 @@ function zerosLike(parameters: Arrays): Record<string, Float32Array> {
   return Object.fromEntries(Object.entries(parameters).map(([name, { length }]) => [name, new Float32Array(length)]))
 }
 
+/** Blocks: weights, first moments, second moments, gradients. */
+function adamWLoop(): Loop {
+  return compileLoop(4, 8, ({ load, scalar, keep, store }) => {
+    const [beta1, share1, beta2, share2, stepSize, correction, epsilon, decay] = [0, 1, 2, 3, 4, 5, 6, 7].map(scalar)
+    const g = keep(load(3))
+    const m = keep(lanes.add(lanes.mul(beta1, load(1)), lanes.mul(share1, g)))
+    const v = keep(lanes.add(lanes.mul(beta2, load(2)), lanes.mul(share2, lanes.mul(g, g))))
+    store(1, m)
+    store(2, v)
+    const root = lanes.add(lanes.mul(lanes.sqrt(v), correction), epsilon)
+    store(0, lanes.sub(lanes.mul(load(0), decay), lanes.div(lanes.mul(stepSize, m), root)))
+  })
+}
+
 /**
  * Adam with decoupled weight decay (https://arxiv.org/abs/1711.05101, algorithm 2; the same numbers as torch.optim.AdamW).
+ *
+ * Parameters may be parts of larger arrays: several workers can share a step, each with the parts and the state that are its.
  *
  * @example
  * const optimizer = adamW({ betas: [0.9, 0.95], weightDecay: 0.1 })
@@ -46,27 +72,28 @@ function zerosLike(parameters: Arrays): Record<string, Float32Array> {
 export function adamW(options: AdamWOptions = {}): Optimizer {
   const { betas = [0.9, 0.999], epsilon = 1e-8, weightDecay = 0, noDecay = () => false } = options
   const [beta1, beta2] = betas
+  let loop: Loop | undefined
   return {
     init: (parameters) => ({
       steps: 0,
       moments: { first: zerosLike(parameters), second: zerosLike(parameters) },
     }),
-    step: (parameters, gradients, state, learningRate) => {
+    step: (parameters, gradients, state, learningRate, { gradientScale = 1 } = {}) => {
+      loop ??= adamWLoop()
       state.steps++
+      const share1 = (1 - beta1) * gradientScale
+      const share2 = (1 - beta2) * gradientScale ** 2
       const stepSize = learningRate / (1 - beta1 ** state.steps)
       const correction = 1 / Math.sqrt(1 - beta2 ** state.steps)
       for (const [name, gradient] of Object.entries(gradients)) {
         const keep = 1 - (noDecay(name) ? 0 : learningRate * weightDecay)
-        const weights = parameters[name]
-        const first = state.moments.first[name]
-        const second = state.moments.second[name]
-        for (let i = 0; i < weights.length; i++) {
-          const g = gradient[i]
-          const m = beta1 * first[i] + (1 - beta1) * g
-          const v = beta2 * second[i] + (1 - beta2) * g * g
-          first[i] = m
-          second[i] = v
-          weights[i] = weights[i] * keep - (stepSize * m) / (Math.sqrt(v) * correction + epsilon)
+        const arrays = [parameters[name], state.moments.first[name], state.moments.second[name], gradient]
+        const { length } = parameters[name]
+        for (let start = 0; start < length; start += blockLength) {
+          const end = Math.min(start + blockLength, length)
+          arrays.forEach((array, i) => loop!.blocks[i].set(array.subarray(start, end)))
+          loop.run(end - start, beta1, share1, beta2, share2, stepSize, correction, epsilon, keep)
+          for (let i = 0; i < 3; i++) arrays[i].set(loop.blocks[i].subarray(0, end - start), start)
         }
       }
     },
@@ -85,13 +112,13 @@ export function sgd(options: { momentum?: number } = {}): Optimizer {
       if (momentum !== 0) moments.velocity = zerosLike(parameters)
       return { steps: 0, moments }
     },
-    step: (parameters, gradients, state, learningRate) => {
+    step: (parameters, gradients, state, learningRate, { gradientScale = 1 } = {}) => {
       state.steps++
       for (const [name, gradient] of Object.entries(gradients)) {
         const weights = parameters[name]
         const velocity = state.moments.velocity?.[name]
         for (let i = 0; i < weights.length; i++) {
-          let change = gradient[i]
+          let change = gradient[i] * gradientScale
           if (velocity) change = velocity[i] = momentum * velocity[i] + change
           weights[i] -= learningRate * change
         }
