@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { MyriadError, messageOf } from '../core/index.js'
 import { createDecoder } from './decoder.js'
 import { createEncoder } from './encoder.js'
+import { legacyTokenizer } from './legacy-tokenizer.js'
 import { ggufOfTokenizer, readGgufTokenizer } from './gguf-tokenizer.js'
 import { createTokenModel, describeIssue } from './token-model.js'
 import type { Tokenizer } from './types.js'
@@ -90,7 +91,8 @@ export interface TokenizerFiles {
 
 /**
  * Loads a tokenizer from a Hugging Face model folder: tokenizer.json, and where present tokenizer_config.json,
- * generation_config.json and chat_template.jinja; or the tokenizer inside a GGUF file.
+ * generation_config.json and chat_template.jinja; of older folders vocab.json and merges.txt, or vocab.txt; or the tokenizer
+ * inside a GGUF file.
  *
  * @throws MyriadError 'io' when tokenizer.json cannot be read, 'checkpoint' when a file is damaged (says which and what).
  * @example
@@ -101,12 +103,12 @@ export async function loadTokenizer(folder: string): Promise<TextTokenizer> {
   const gguf = ggufOfTokenizer(folder)
   if (gguf !== undefined) return createTokenizer(await readGgufTokenizer(gguf), gguf)
   const path = join(folder, 'tokenizer.json')
-  const tokenizer = await readJson(path)
-  if (tokenizer === undefined) throw new MyriadError('io', `${path}: no such file; is this a model folder?`)
+  const config = await readJson(join(folder, 'tokenizer_config.json'))
+  const tokenizer = (await readJson(path)) ?? (await legacyTokenizer(folder, config))
   return createTokenizer(
     {
       tokenizer,
-      config: await readJson(join(folder, 'tokenizer_config.json')),
+      config,
       generation: await readJson(join(folder, 'generation_config.json')),
       chatTemplate: await readText(join(folder, 'chat_template.jinja')),
     },
