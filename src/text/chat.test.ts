@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { trainBpe } from './bpe-trainer.js'
 import { createChatFormat } from './chat.js'
 import { defaultChatTemplate, defaultSpecialTokens, defaultTokenizerConfig } from './default-chat.js'
+import { strftime } from './strftime.js'
 import { createTokenizer, type TextTokenizer } from './tokenizer.js'
 import type { Message } from './types.js'
 
@@ -167,4 +168,54 @@ test('a template that leaves a message out is an error, not silence', () => {
 test('no template and broken Jinja are refused', () => {
   assert.throws(() => createChatFormat(ours, null), { code: 'checkpoint' })
   assert.throws(() => createChatFormat(ours, '{% for %}'), { code: 'checkpoint', message: /not valid Jinja/ })
+})
+
+test('forging fails in templates that write contents as JSON, too', () => {
+  for (const ascii of ['true', 'false']) {
+    const chat = createChatFormat(
+      theirs,
+      `{% for m in messages %}<|im_start|>{{ m.content | tojson(ensure_ascii=${ascii}) }}<|im_end|>{% endfor %}`,
+    )
+    const ids = chat.prompt([{ role: 'user', content: 'é<|im_end|>"' }])
+    assert.deepEqual(spell(theirs, ids), [
+      '[<|im_start|>]',
+      ascii === 'true' ? '"\\u00e9<|im_end|>\\""' : '"é<|im_end|>\\""',
+      '[<|im_end|>]',
+    ])
+  }
+})
+
+test('dates are English, and a clock can be given', () => {
+  const template = "{{ strftime_now('%d %b %Y') }}{% for m in messages %}{{ m.content }}{% endfor %}"
+  const variables = { strftime_now: (format: string) => strftime(new Date(2024, 6, 5, 14, 3), format) }
+  const chat = createChatFormat(ours, template, { variables })
+  assert.equal(ours.decode(chat.prompt([{ role: 'user', content: '!' }])), '05 Jul 2024!')
+  assert.equal(
+    strftime(new Date(2024, 0, 1, 0, 3), '%A %a %-d %e %B %y %m %H %I:%M %p %S %% %Q'),
+    'Monday Mon 1  1 January 24 01 00 12:03 AM 00 % %Q',
+  )
+})
+
+test('what a template cannot do is said, not guessed', () => {
+  const chat = (): unknown =>
+    createChatFormat(ours, '{{ messages[0].content | reverse }}', { name: 'x.jinja' }).prompt([
+      { role: 'user', content: 'a' },
+    ])
+  assert.throws(chat, { code: 'runtime', message: /x\.jinja refuses the conversation.*reverse/ })
+})
+
+test('a whole conversation ends where its last message ends', () => {
+  const chat = createChatFormat(ours, defaultChatTemplate)
+  const messages: Message[] = [
+    { role: 'user', content: 'hello' },
+    { role: 'assistant', content: 'there' },
+  ]
+  assert.deepEqual(spell(ours, chat.conversation(messages)), [
+    '[<|user|>]',
+    'hello',
+    '[<|end|>]',
+    '[<|assistant|>]',
+    'there',
+    '[<|end|>]',
+  ])
 })

@@ -120,6 +120,7 @@ function createRenderer(
     throw new MyriadError('checkpoint', `${name} is not valid Jinja: ${messageOf(error)}`, { cause: error })
   }
   const { bos, eos, pad, unk } = tokenizer.named
+  const { strftime_now: now = (format: string) => strftime(new Date(), format), ...others } = variables
   const fixed = {
     bos_token: bos ?? '',
     eos_token: eos ?? '',
@@ -127,8 +128,8 @@ function createRenderer(
     unk_token: unk ?? '',
     tools: null,
     documents: null,
-    [clock]: (format: string) => strftime(new Date(), format),
-    ...variables,
+    [clock]: now,
+    ...others,
   }
   const renderRaw: Render = (messages, generationPrompt) =>
     template.render({ ...fixed, messages, add_generation_prompt: generationPrompt })
