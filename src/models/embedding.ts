@@ -9,6 +9,12 @@ export function embeddingTables(config: DecoderConfig): { tokens: string; positi
   return { tokens: `${tokens}.weight`, ...(positions && { positions: `${positions}.weight` }) }
 }
 
+/** The weight that projects hidden states to the vocabulary, which may be the embedding table. */
+export function headTable(config: DecoderConfig): string {
+  const { tokens, head } = familyOf(config).names
+  return `${config.tieEmbeddings ? tokens : head}.weight`
+}
+
 /**
  * Weights that are only looked up, so that no gradient of the graph reaches them: {@link scatterEmbedding} has all of it.
  */

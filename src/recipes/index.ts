@@ -1,12 +1,12 @@
 /** Ready-made training runs by name: what `myriad train NAME` runs. One file each. */
 import { MyriadError } from '../core/index.js'
-import type { TrainConfigInput } from '../training/index.js'
 import { quickstart } from './quickstart.js'
+import { smollm2Lora } from './smollm2-lora.js'
+import type { Recipe } from './types.js'
 
-/** A configuration that leaves the model to the caller. */
-export type Recipe = Omit<TrainConfigInput, 'model'>
+export type { Recipe } from './types.js'
 
-const recipes: Readonly<Record<string, Recipe>> = { quickstart }
+const recipes: Readonly<Record<string, Recipe>> = { quickstart, 'smollm2-lora': smollm2Lora }
 
 /** Names of all recipes. */
 export function listRecipes(): string[] {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AGGREGATIONS } from '../algorithms/weights.js'
 import { MyriadError } from '../core/index.js'
 import { devices } from '../engine/index.js'
+import { adapterSchema } from '../models/index.js'
 import { DEFAULT_LIMITS } from './episode.js'
 
 const share = z.number().min(0).max(1)
@@ -19,6 +20,8 @@ const taskSchema = z.strictObject({
     .default([0, 1]),
   /** Share relative to the other tasks; 0 evaluates the task without training on it. */
   weight: z.number().min(0).default(1),
+  /** A system message before each problem, or one by language: for models that do not know the task's terse wording. */
+  instruction: z.union([z.string().min(1), z.record(z.string(), z.string().min(1))]).optional(),
 })
 
 const algorithmSchema = z.strictObject({
@@ -84,6 +87,17 @@ const limitsSchema = z.strictObject({
   rewardTimeoutMs: count.default(DEFAULT_LIMITS.rewardTimeoutMs),
 })
 
+const memorySchema = z.strictObject({
+  /** Sequences that one worker samples at a time. */
+  slots: count.default(96),
+  /** Preferred tokens of a packed training row; longer sequences make longer rows. */
+  rowLength: count.default(128),
+  /** Most tokens in one forward and backward pass of a worker. */
+  tokenBudget: count.default(2048),
+  /** Compute activations again in the backward pass instead of keeping them. */
+  recompute: z.boolean().default(false),
+})
+
 /** A training run as data. Unknown fields are refused. */
 export const configSchema = z.strictObject({
   /** Names the run and its folder. */
@@ -122,8 +136,13 @@ export const configSchema = z.strictObject({
   evaluation: evaluationSchema.prefault({}),
   /** Worker threads that own replicas of the model. */
   workers: count.default(2),
+  /** Threads of each worker's programs: more than 1 for a large model with one worker. */
+  threads: count.default(1),
+  /** Train an adapter on the model, whose own weights then stay as they are. */
+  adapter: adapterSchema.optional(),
   /** Where ONNX Runtime computes; all but cpu need a machine that has it. */
   device: z.enum(devices).default('cpu'),
+  memory: memorySchema.prefault({}),
   limits: limitsSchema.prefault({}),
   /** Steps between checkpoints; a killed run loses at most so many. */
   checkpointEvery: count.default(1),

@@ -1,3 +1,4 @@
+import { deriveSeed } from '../core/index.js'
 import { grpo, type Algorithm } from '../algorithms/grpo.js'
 import { mixture } from '../curriculum/mixture.js'
 import type { Curriculum } from '../curriculum/types.js'
@@ -46,6 +47,12 @@ function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTas
 }
 
 async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
-  const { workers, device } = config
-  return openLocalPolicy(config.model, { workers, device })
+  const { workers, threads, device, memory, adapter, seed } = config
+  return openLocalPolicy(config.model, {
+    workers,
+    threads,
+    device,
+    ...memory,
+    ...(adapter ? { adapter: { config: adapter, seed: deriveSeed(seed, 'adapter') } } : {}),
+  })
 }

@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { MyriadError, messageOf } from '../core/index.js'
 import type { EvaluationTask } from '../evaluation/types.js'
 import type { Reward } from '../rewards/types.js'
+import { instructed } from '../tasks/instructed.js'
 import type { Task } from '../tasks/types.js'
 import type { TrainConfig } from './config.js'
 
@@ -71,7 +72,7 @@ export function configuredTasks(
   builtIn: (id: string) => Task,
 ): ConfiguredTask[] {
   const seen = new Set<string>()
-  return config.tasks.map(({ id, languages, difficulty, weight }, i) => {
+  return config.tasks.map(({ id, languages, difficulty, weight, instruction }, i) => {
     if (seen.has(id)) throw new MyriadError('usage', `tasks[${i}].id: task "${id}" is named twice`)
     seen.add(id)
     const task = own.find((candidate) => candidate.id === id) ?? builtIn(id)
@@ -80,6 +81,7 @@ export function configuredTasks(
       const known = task.languages.join(', ')
       throw new MyriadError('usage', `tasks[${i}].languages: task "${id}" has no "${unknown}"; it has ${known}`)
     }
-    return { task, languages: languages ?? task.languages, difficulty, weight }
+    const told = instruction === undefined ? task : instructed(task, instruction)
+    return { task: told, languages: languages ?? task.languages, difficulty, weight }
   })
 }

@@ -3,7 +3,8 @@ import { MyriadError, type Random } from '../../core/index.js'
 import type { Program, Value } from '../../engine/index.js'
 import type { SampleRequest, StopReason } from '../types.js'
 import { drawToken, hasFilters } from './filters.js'
-import type { Replica } from './replica.js'
+import { newMask, pastMask, pastWindowMask } from './masks.js'
+import type { View } from './view.js'
 
 /** One request in a slot. Its slot is its index in the list of active sequences. */
 export interface Sequence {
@@ -24,14 +25,18 @@ export interface DrawOptions {
   decode: (tokens: readonly number[]) => string
 }
 
-/** Feeds of new tokens: rows padded to `time`, each beginning at its offset. */
+/**
+ * Feeds of a run: new tokens, one row a sequence padded to `time`, each beginning at its offset, and what they see of
+ * `capacity` cached ones.
+ */
 export function newTokens(
-  replica: Replica,
+  view: View,
   rows: readonly (readonly number[])[],
   offsets: readonly number[],
   time: number,
+  capacity?: number,
 ): Record<string, Value> {
-  const { hiddenSize, headDimension } = replica.config
+  const { slidingWindow } = view.config
   const tokens = new Int32Array(rows.length * time)
   const positions = new Int32Array(rows.length * time)
   rows.forEach((row, r) =>
@@ -40,32 +45,22 @@ export function newTokens(
       positions[r * time + t] = offsets[r] + t
     }),
   )
-  const embedded = new Float32Array(tokens.length * hiddenSize)
-  replica.embed(tokens, embedded)
-  const cos = new Float32Array((tokens.length * headDimension) / 2)
-  const sin = new Float32Array(cos.length)
-  replica.rotate(positions, cos, sin)
-  const mask = new Float32Array(time * time)
-  for (let i = 0; i < time; i++) mask.fill(-1e9, i * time + i + 1, (i + 1) * time)
-  const shape = [rows.length, time]
-  return {
-    embedded: { data: embedded, shape: [...shape, hiddenSize] },
-    cos: { data: cos, shape: [...shape, headDimension / 2] },
-    sin: { data: sin, shape: [...shape, headDimension / 2] },
-    mask: { data: mask, shape: [1, 1, time, time] },
+  const feeds: Record<string, Value> = { ...view.tokens(tokens, positions, [rows.length, time]), mask: newMask(time) }
+  if (slidingWindow === undefined) {
+    if (capacity !== undefined) feeds.pastMask = pastMask(offsets, capacity)
+    return feeds
   }
-}
-
-/** Hides what lies past each row's cached length. */
-export function pastMask(lengths: readonly number[], capacity: number): Record<string, Value> {
-  const data = new Float32Array(lengths.length * capacity)
-  lengths.forEach((length, row) => data.fill(-1e9, row * capacity + length, (row + 1) * capacity))
-  return { pastMask: { data, shape: [lengths.length, 1, 1, capacity] } }
+  feeds.localMask = newMask(time, slidingWindow)
+  if (capacity !== undefined) {
+    feeds.pastMask = pastWindowMask(offsets, capacity, time, Infinity)
+    feeds.pastLocalMask = pastWindowMask(offsets, capacity, time, slidingWindow)
+  }
+  return feeds
 }
 
 /** Runs the program and appends one drawn token to each sequence. */
 export async function draw(
-  replica: Replica,
+  view: View,
   feeds: Record<string, Value>,
   sequences: readonly Sequence[],
   select: readonly number[],
@@ -73,7 +68,7 @@ export async function draw(
   options: DrawOptions,
 ): Promise<Record<string, Value>> {
   const filtered = sequences.some((sequence) => hasFilters(sequence.request))
-  const program: Program = filtered ? await replica.logits(withPast) : await replica.extend(withPast)
+  const program: Program = filtered ? await view.logits(withPast) : await view.extend(withPast)
   const shape = [sequences.length]
   feeds.select = { data: Int32Array.from(select), shape }
   const temperatures = sequences.map((sequence) => sequence.request.temperature ?? 1)
@@ -90,8 +85,8 @@ export async function draw(
     const { token, logprob } = filtered
       ? drawToken(
           (outputs.logits.data as Float32Array).subarray(
-            i * replica.config.vocabularySize,
-            (i + 1) * replica.config.vocabularySize,
+            i * view.config.vocabularySize,
+            (i + 1) * view.config.vocabularySize,
           ),
           { ...sequence.request, temperature: temperatures[i] },
           sequence.random,
@@ -101,7 +96,7 @@ export async function draw(
       throw new MyriadError('numeric', `sampling request "${sequence.request.id}": the model's logprob is ${logprob}`)
     sequence.tokens.push(token)
     sequence.logprobs.push(logprob)
-    sequence.ended = endOf(sequence, replica.config.contextLength, options)
+    sequence.ended = endOf(sequence, view.config.contextLength, options)
   })
   return outputs
 }

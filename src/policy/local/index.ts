@@ -1,13 +1,12 @@
 /** The policy that runs on the engine: replicas in worker threads that sample, score and train. */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { MyriadError } from '../../core/index.js'
 import type { Device } from '../../engine/index.js'
-import { readDecoderConfig, type DecoderConfig, type Weights } from '../../models/index.js'
+import { readCheckpointConfig, type DecoderConfig, type Weights } from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
-import { LocalPolicy } from './local-policy.js'
+import { LocalPolicy, type AdapterSource, type LocalPolicySetup } from './local-policy.js'
 
-export { LocalPolicy } from './local-policy.js'
+export { LocalPolicy, type AdapterSource } from './local-policy.js'
 
 export interface LocalPolicyOptions {
   /** Replicas of the model, one thread each; 2 unless given. */
@@ -24,10 +23,14 @@ export interface LocalPolicyOptions {
   tokenBudget?: number
   /** AdamW's weight decay; 0 unless given. */
   weightDecay?: number
+  /** Compute activations again in the backward pass: a third more work, a fraction of the memory. False unless given. */
+  recompute?: boolean
+  /** Train an adapter, new or from its folder, and leave the model's own weights as they are. */
+  adapter?: AdapterSource
 }
 
 /**
- * Opens a model folder (config.json, model.safetensors, tokenizer.json, chat template) as a policy and its chat format.
+ * Opens a model (a Hugging Face folder, or a GGUF file) as a policy and its chat format.
  *
  * @example
  * const { policy, chat } = await openLocalPolicy('models/myriad-base')
@@ -41,10 +44,8 @@ export async function openLocalPolicy(
   options: LocalPolicyOptions = {},
 ): Promise<{ policy: LocalPolicy; chat: ChatFormat; tokenizer: TextTokenizer }> {
   if (!existsSync(folder))
-    throw new MyriadError('usage', `there is no model folder ${folder}: give a folder that holds config.json`)
-  const config = readDecoderConfig(folder)
-  if (!existsSync(join(folder, 'model.safetensors')))
-    throw new MyriadError('checkpoint', `${folder} has no model.safetensors`)
+    throw new MyriadError('usage', `there is no model ${folder}: give a folder that holds config.json, or a GGUF file`)
+  const config = await readCheckpointConfig(folder)
   const tokenizer = await loadTokenizer(folder)
   if (tokenizer.vocabularySize > config.vocabularySize)
     throw new MyriadError(
@@ -77,17 +78,19 @@ export function localPolicyFromWeights(
 function replicaSetup(
   config: DecoderConfig,
   options: LocalPolicyOptions,
-): Pick<ConstructorParameters<typeof LocalPolicy>[0], 'config' | 'options' | 'workers' | 'slots'> {
+): Pick<LocalPolicySetup, 'config' | 'options' | 'workers' | 'slots' | 'adapter'> {
   return {
     config,
     workers: options.workers ?? 2,
     slots: options.slots ?? 96,
+    adapter: options.adapter,
     options: {
       device: options.device ?? 'cpu',
       threads: options.threads ?? 1,
       rowLength: options.rowLength ?? 128,
       tokenBudget: options.tokenBudget ?? 2048,
       weightDecay: options.weightDecay ?? 0,
+      recompute: options.recompute ?? false,
     },
   }
 }

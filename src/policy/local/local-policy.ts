@@ -1,4 +1,10 @@
-import { parameterCount, type DecoderConfig } from '../../models/index.js'
+import {
+  adapterShapes,
+  parameterShapes,
+  readAdapter,
+  type AdapterConfig,
+  type DecoderConfig,
+} from '../../models/index.js'
 import type {
   Completion,
   CompiledLoss,
@@ -14,9 +20,10 @@ import type {
   UpdateResult,
 } from '../types.js'
 import { groupByPrompt } from './packing.js'
-import type { WorkerSetup } from './protocol.js'
-import { ReplicaThread } from './replica-thread.js'
-import type { ReplicaOptions, ReplicaSequence } from './replica.js'
+import { firstView, type WorkerSetup } from './protocol.js'
+import type { ReplicaOptions } from './replica.js'
+import { Threads } from './threads.js'
+import type { ReplicaSequence, ViewSetup } from './view.js'
 
 export interface LocalPolicySetup {
   config: DecoderConfig
@@ -29,39 +36,47 @@ export interface LocalPolicySetup {
   stopTokens: readonly number[]
   tokenizerFolder?: string
   version?: number
+  /** Trained in place of the model's own weights. */
+  adapter?: AdapterSource
+}
+
+/** A new adapter, or the folder of one that was saved. */
+export type AdapterSource = { config: AdapterConfig; seed?: number } | { folder: string }
+
+function openAdapter(config: DecoderConfig, source: AdapterSource): NonNullable<ViewSetup['adapter']> {
+  if ('config' in source) return { config: source.config, seed: source.seed ?? 0 }
+  const { adapter, weights } = readAdapter(source.folder, config)
+  return { config: adapter, weights }
 }
 
 /**
  * A policy on this machine: replicas of one model in worker threads, each with its own sessions. Work is dealt to the
  * replicas by a rule that depends on the work alone, gradients are summed in one order, and every replica takes the same
  * optimizer step, so that the same seed gives the same numbers.
+ *
+ * Several policies may share the threads and the model's weights: adapters over one base, and frozen copies of them.
  */
 export class LocalPolicy implements Policy {
   readonly vocabularySize: number
   readonly contextLength: number
-  readonly #setup: LocalPolicySetup
-  readonly #replicas: ReplicaThread[]
+  readonly #config: DecoderConfig
+  readonly #threads: Threads
+  readonly #view: string
   #version: number
+  #closed = false
 
-  constructor(setup: LocalPolicySetup) {
-    this.#setup = setup
+  constructor(setup: LocalPolicySetup | { config: DecoderConfig; threads: Threads; view: string; version: number }) {
+    this.#config = setup.config
     this.vocabularySize = setup.config.vocabularySize
     this.contextLength = setup.config.contextLength
     this.#version = setup.version ?? 0
-    const bytes = parameterCount(setup.config) * 4
-    const gradients = Array.from({ length: setup.workers }, () => new SharedArrayBuffer(bytes))
-    this.#replicas = gradients.map(
-      (_, index) =>
-        new ReplicaThread({
-          source: setup.source,
-          options: setup.options,
-          slots: setup.slots,
-          stopTokens: setup.stopTokens,
-          tokenizerFolder: setup.tokenizerFolder,
-          gradients,
-          index,
-        }),
-    )
+    if ('threads' in setup) {
+      this.#threads = setup.threads
+      this.#view = setup.view
+    } else {
+      this.#threads = new Threads(setup.workers, setup, trainedViews(setup.config, setup.workers, setup.adapter))
+      this.#view = firstView
+    }
   }
 
   get version(): number {
@@ -69,7 +84,7 @@ export class LocalPolicy implements Policy {
   }
 
   async sample(requests: readonly SampleRequest[], options: SampleOptions = {}): Promise<Completion[]> {
-    const shares: SampleRequest[][] = this.#replicas.map(() => [])
+    const shares: SampleRequest[][] = this.#threads.all.map(() => [])
     const dealt = new Map<string, number>()
     // Requests with one context stay together: they share its prefill. Groups are dealt round.
     for (const request of requests) {
@@ -78,12 +93,12 @@ export class LocalPolicy implements Policy {
       if (share === undefined) dealt.set(key, (share = dealt.size % shares.length))
       shares[share].push(request)
     }
-    const abort = (): void => this.#replicas.forEach((replica) => replica.send({ type: 'abort' }))
+    const abort = (): void => this.#threads.all.forEach((replica) => replica.send({ type: 'abort' }))
     options.signal?.addEventListener('abort', abort, { once: true })
     try {
       const parts = await Promise.all(
-        this.#replicas.map((replica, i) =>
-          shares[i].length === 0 ? [] : replica.call('sample', [shares[i], this.#version], options.next),
+        this.#threads.all.map((replica, i) =>
+          shares[i].length === 0 ? [] : replica.call('sample', [this.#view, shares[i], this.#version], options.next),
         ),
       )
       // In the order asked for; follow-ups after what they follow, or last where they have ids of their own.
@@ -117,11 +132,12 @@ export class LocalPolicy implements Policy {
       compiled = { kind: 'linear' }
     }
     const shares = this.#deal(items)
-    const parts = await Promise.all(
-      this.#replicas.map((replica, i) =>
-        replica.call('accumulate', [shares[i].map((index) => items[index]), compiled, temperature]),
-      ),
-    )
+    const parts = await this.#threads.each('accumulate', (i) => [
+      this.#view,
+      shares[i].map((index) => items[index]),
+      compiled,
+      temperature,
+    ])
     if (!result) {
       const logprobs: Float32Array[] = []
       shares.forEach((share, i) => share.forEach((index, j) => (logprobs[index] = parts[i].logprobs[j])))
@@ -132,30 +148,54 @@ export class LocalPolicy implements Policy {
     const metrics = { ...result.metrics, packedTokens }
     if (!Number.isFinite(result.value))
       return { applied: false, loss: result.value, gradientNorm: NaN, trainedTokens, metrics }
-    const steps = await Promise.all(
-      this.#replicas.map((replica) => replica.call('apply', [options.learningRate, options.clipNorm ?? 1])),
-    )
+    const steps = await this.#threads.each('apply', () => [this.#view, options.learningRate, options.clipNorm ?? 1])
     const { applied, norm } = steps[0]
     if (applied) this.#version++
     return { applied, loss: result.value, gradientNorm: norm, trainedTokens, metrics }
   }
 
-  async snapshot(): Promise<Policy> {
-    const source = await this.#replicas[0].call('weights', [])
-    return new LocalPolicy({ ...this.#setup, source, version: this.#version })
+  /** A frozen copy of what this policy trains, on the same threads: all weights, or only the adapter's. */
+  async snapshot(): Promise<LocalPolicy> {
+    const view = this.#threads.join()
+    await this.#threads.each('copyView', () => [this.#view, view])
+    return this.#share(view, this.#version)
+  }
+
+  /** The model without any adapter, on the same threads and weights. Frozen. */
+  async base(): Promise<LocalPolicy> {
+    const view = this.#threads.join()
+    await this.#threads.each('addView', () => [view, {}])
+    return this.#share(view, 0)
+  }
+
+  /**
+   * One more policy that trains an adapter of its own over the model's weights, on the same threads. If this policy trains
+   * those weights themselves, the adapter sees them change.
+   */
+  async withAdapter(source: AdapterSource): Promise<LocalPolicy> {
+    const view = this.#threads.join()
+    const setups = trainedViews(this.#config, this.#threads.all.length, source)
+    await this.#threads.each('addView', (i) => [view, setups[i]])
+    return this.#share(view, 0)
   }
 
   async save(folder: string, options: { optimizer?: boolean } = {}): Promise<void> {
-    await this.#replicas[0].call('save', [folder, this.#version, options.optimizer ?? false])
+    await this.#threads.all[0].call('save', [this.#view, folder, this.#version, options.optimizer ?? false])
   }
 
   async load(folder: string): Promise<void> {
-    const loaded = await Promise.all(this.#replicas.map((replica) => replica.call('load', [folder])))
+    const loaded = await this.#threads.each('load', () => [this.#view, folder])
     this.#version = loaded[0].version
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#replicas.map((replica) => replica.close()))
+    if (this.#closed) return
+    this.#closed = true
+    await this.#threads.leave(this.#view)
+  }
+
+  #share(view: string, version: number): LocalPolicy {
+    return new LocalPolicy({ config: this.#config, threads: this.#threads, view, version })
   }
 
   async #score(
@@ -163,14 +203,11 @@ export class LocalPolicy implements Policy {
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropy: Float32Array[] }> {
     const shares = this.#deal(items)
-    const parts = await Promise.all(
-      this.#replicas.map((replica, i) =>
-        replica.call('score', [
-          shares[i].map((index) => ({ tokens: items[index].tokens, mask: items[index].mask })),
-          temperature,
-        ]),
-      ),
-    )
+    const parts = await this.#threads.each('score', (i) => [
+      this.#view,
+      shares[i].map((index) => ({ tokens: items[index].tokens, mask: items[index].mask })),
+      temperature,
+    ])
     const logprobs: Float32Array[] = []
     const entropy: Float32Array[] = []
     shares.forEach((share, i) =>
@@ -187,8 +224,8 @@ export class LocalPolicy implements Policy {
    * documents all share the one token they begin with: without pieces they would all go to one replica.)
    */
   #deal(items: readonly { tokens: readonly number[]; mask: Uint8Array }[]): number[][] {
-    const shares: number[][] = this.#replicas.map(() => [])
-    const load = this.#replicas.map(() => 0)
+    const shares: number[][] = this.#threads.all.map(() => [])
+    const load = this.#threads.all.map(() => 0)
     for (const group of groupByPrompt(items))
       for (let start = 0; start < group.length; start += 16) {
         const piece = group.slice(start, start + 16)
@@ -198,6 +235,15 @@ export class LocalPolicy implements Policy {
       }
     return shares
   }
+}
+
+/** What each replica's view has of its own to train: one gradient a replica, in memory that all share. */
+function trainedViews(config: DecoderConfig, workers: number, source?: AdapterSource): ViewSetup[] {
+  const adapter = source && openAdapter(config, source)
+  const shapes = adapter ? adapterShapes(config, adapter.config) : parameterShapes(config)
+  const size = Object.values(shapes).reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
+  const buffers = Array.from({ length: workers }, () => new SharedArrayBuffer(size * 4))
+  return buffers.map((_, own) => ({ adapter, gradients: { buffers, own } }))
 }
 
 /** Lays the trainable tokens of a batch end to end, as objectives take them. */

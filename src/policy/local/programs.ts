@@ -2,6 +2,7 @@ import {
   add,
   argmax,
   cast,
+  chunkedLogprobs,
   clip,
   compile,
   createGraph,
@@ -14,57 +15,81 @@ import {
   minimum,
   mul,
   neg,
+  recompute,
   reshape,
-  selectedLogprobs,
   slice,
   square,
   sub,
   sum,
   takeAlongAxis,
   where,
+  type ChunkedLogprobsOptions,
+  type CompileOptions,
   type Device,
   type Graph,
   type Program,
   type Tensor,
 } from '../../engine/index.js'
-import { declareParameters, decoder, logits, type DecoderConfig } from '../../models/index.js'
+import {
+  adapterShapes,
+  createAdapt,
+  declareAdapter,
+  declareInputs,
+  declareParameters,
+  decoder,
+  headTable,
+  logits,
+  lookupOnly,
+  softCap,
+  type Adapt,
+  type AdapterConfig,
+  type DecoderConfig,
+} from '../../models/index.js'
 import type { CompiledLoss } from '../types.js'
 
-/** How programs are compiled: the execution provider and its threads. */
+/** How programs are compiled: the execution provider, its threads, and what is saved where memory is short. */
 export interface Compute {
   device: Device
   threads: number
+  /** Most tokens of one micro-batch. */
+  tokenBudget: number
+  /** Compute activations again in the backward pass instead of keeping them. */
+  recompute: boolean
+}
+
+/** What is compiled: a model, perhaps with an adapter. */
+export interface ProgramSpec extends Compute {
+  config: DecoderConfig
+  adapter?: AdapterConfig
 }
 
 interface Trunk {
   weights: Record<string, Tensor>
+  /** The adapter's weights; empty without one. */
+  own: Record<string, Tensor>
+  adapt: Adapt | undefined
   embedded: Tensor
   hidden: Tensor
   keys: Tensor[]
   values: Tensor[]
 }
 
-function trunk(graph: Graph, config: DecoderConfig, maskRows: 'batch' | 1, withPast = false): Trunk {
+function trunk(
+  graph: Graph,
+  spec: ProgramSpec,
+  options: { maskRows: 'batch' | 1; past?: boolean; training?: boolean },
+): Trunk {
+  const { config, adapter } = spec
+  const { maskRows, past, training = false } = options
   const weights = declareParameters(graph, config)
-  const half = config.headDimension / 2
-  const embedded = graph.input('embedded', ['batch', 'time', config.hiddenSize])
-  const cache = (kind: string, layer: number): Tensor =>
-    graph.input(`${kind}.${layer}`, ['batch', config.keyValueHeads, 'cache', config.headDimension])
-  const layers = Array.from({ length: config.layers }, (_, i) => i)
-  const outputs = decoder(config, weights, {
-    embedded,
-    cos: graph.input('cos', ['batch', 'time', half]),
-    sin: graph.input('sin', ['batch', 'time', half]),
-    mask: graph.input('mask', [maskRows, 1, 'time', 'time']),
-    past: withPast
-      ? {
-          keys: layers.map((i) => cache('pastKey', i)),
-          values: layers.map((i) => cache('pastValue', i)),
-          mask: graph.input('pastMask', ['batch', 1, 1, 'cache']),
-        }
-      : undefined,
-  })
-  return { weights, embedded, ...outputs }
+  const own = adapter ? declareAdapter(graph, adapterShapes(config, adapter)) : {}
+  const dropout =
+    training && adapter?.kind === 'lora' && adapter.dropout ? { seed: graph.input('dropoutSeed', [1]) } : undefined
+  const adapt = adapter && createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
+  const inputs = declareInputs(graph, config, { maskRows, past, pastTime: config.slidingWindow === undefined ? 1 : 'time' })
+  const wrapLayer = (_: number, layer: (x: Tensor) => Tensor, x: Tensor): Tensor => recompute(layer, [x])
+  const outputs = decoder(config, weights, inputs, { adapt, ...(training && spec.recompute ? { wrapLayer } : {}) })
+  return { weights, own, adapt, embedded: inputs.embedded, ...outputs }
 }
 
 /**
@@ -72,79 +97,125 @@ function trunk(graph: Graph, config: DecoderConfig, maskRows: 'batch' | 1, withP
  * and values. The draw is the inverse of the cumulative distribution at a fed uniform number: one number a token
  * crosses the boundary, not a row of the vocabulary.
  */
-export function extendProgram(config: DecoderConfig, compute: Compute, withPast: boolean): Promise<Program> {
-  const { graph, scoresOf, hidden, outputs } = extendGraph(config, withPast)
+export function extendProgram(spec: ProgramSpec, withPast: boolean): Promise<Program> {
+  const { graph, scoresOf, hidden, outputs } = extendGraph(spec, withPast)
   const column = (name: string): Tensor => reshape(graph.input(name, ['wanted']), ['wanted', 1])
-  // Scaling the hidden states scales the logits, at a fraction of the work.
-  const scores = scoresOf(mul(hidden, column('inverseTemperature')))
+  const inverseTemperature = column('inverseTemperature')
+  // Scaling the hidden states scales the logits, at a fraction of the work; but a soft cap comes before the temperature.
+  const scores =
+    spec.config.logitSoftCap === undefined
+      ? scoresOf(mul(hidden, inverseTemperature))
+      : mul(scoresOf(hidden), inverseTemperature)
   const greedy = graph.input('greedy', ['wanted'], 'bool')
   const logprobs = logSoftmax(scores, { axis: -1 })
   const cumulative = cumsum(exp(logprobs), { axis: -1 })
-  const total = slice(cumulative, { axis: -1, start: config.vocabularySize - 1, end: config.vocabularySize })
+  const total = slice(cumulative, { axis: -1, start: spec.config.vocabularySize - 1, end: spec.config.vocabularySize })
   const below = cast(less(cumulative, mul(column('uniform'), total)), 'float32')
   const drawn = cast(sum(below, { axes: [-1] }), 'int64')
   const token = where(greedy, argmax(scores, { axis: -1 }), drawn)
   const logprob = takeAlongAxis(logprobs, reshape(token, ['wanted', 1]), { axis: 1 })
   return compile(graph, {
     outputs: { ...outputs, token: cast(token, 'int32'), logprob: reshape(logprob, ['wanted']) },
-    ...compute,
-    inline: true,
+    ...session(spec),
   })
 }
 
 /** As {@link extendProgram}, but returns the logits [wanted, vocabulary], for draws with filters. */
-export function logitsProgram(config: DecoderConfig, compute: Compute, withPast: boolean): Promise<Program> {
-  const { graph, scoresOf, hidden, outputs } = extendGraph(config, withPast)
-  return compile(graph, { outputs: { ...outputs, logits: scoresOf(hidden) }, ...compute, inline: true })
+export function logitsProgram(spec: ProgramSpec, withPast: boolean): Promise<Program> {
+  const { graph, scoresOf, hidden, outputs } = extendGraph(spec, withPast)
+  return compile(graph, { outputs: { ...outputs, logits: scoresOf(hidden) }, ...session(spec) })
+}
+
+function session({ device, threads }: Compute): Pick<CompileOptions, 'device' | 'threads' | 'inline'> {
+  return { device, threads, inline: true }
 }
 
 function extendGraph(
-  config: DecoderConfig,
+  spec: ProgramSpec,
   withPast: boolean,
 ): { graph: Graph; hidden: Tensor; scoresOf: (hidden: Tensor) => Tensor; outputs: Record<string, Tensor> } {
   const graph = createGraph()
-  const { weights, hidden, keys, values } = trunk(graph, config, 1, withPast)
+  const { weights, hidden, keys, values, adapt } = trunk(graph, spec, { maskRows: 1, past: withPast })
   const outputs: Record<string, Tensor> = {}
   keys.forEach((key, i) => (outputs[`key.${i}`] = key))
   values.forEach((value, i) => (outputs[`value.${i}`] = value))
   return {
     graph,
     hidden: gather(hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 }),
-    scoresOf: (rows) => logits(config, weights, rows),
+    scoresOf: (rows) => logits(spec.config, weights, rows, adapt),
     outputs,
   }
 }
 
-function selected(
+/** The vocabulary projection is cut so that the scores of one chunk hold about this many numbers. */
+const chunkSize = 8 << 20
+
+function selectedHead(
   graph: Graph,
-  config: DecoderConfig,
-): Trunk & { logprobs: Tensor; scores: Tensor; wanted: (name: string) => Tensor } {
-  const parts = trunk(graph, config, 'batch')
-  const hidden = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
-  const scores = logits(config, parts.weights, mul(hidden, graph.input('inverseTemperature', [1])))
-  const logprobs = selectedLogprobs(scores, graph.input('targets', ['wanted'], 'int32'))
-  return { ...parts, logprobs, scores, wanted: (name) => graph.input(name, ['wanted']) }
+  spec: ProgramSpec,
+  training: boolean,
+): Trunk & { rows: Tensor; head: Pick<ChunkedLogprobsOptions, 'hidden' | 'table' | 'targets' | 'chunks' | 'transform'> } {
+  const { config, tokenBudget } = spec
+  const parts = trunk(graph, spec, { maskRows: 'batch', training })
+  const rows = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
+  const inverseTemperature = graph.input('inverseTemperature', [1])
+  const cap = config.logitSoftCap
+  const scaled = cap === undefined ? mul(rows, inverseTemperature) : rows
+  return {
+    ...parts,
+    rows: scaled,
+    head: {
+      hidden: scaled,
+      table: parts.weights[headTable(config)],
+      targets: graph.input('targets', ['wanted'], 'int32'),
+      chunks: Math.ceil((tokenBudget * config.vocabularySize) / chunkSize),
+      transform: cap === undefined ? undefined : (scores) => mul(softCap(scores, cap), inverseTemperature),
+    },
+  }
 }
 
 /** Logprobs and entropies of chosen tokens of packed rows. */
-export function scoreProgram(config: DecoderConfig, compute: Compute): Promise<Program> {
+export function scoreProgram(spec: ProgramSpec): Promise<Program> {
   const graph = createGraph()
-  const { logprobs, scores } = selected(graph, config)
-  const all = logSoftmax(scores, { axis: -1 })
-  const entropy = neg(sum(mul(exp(all), all), { axes: [-1] }))
-  return compile(graph, { outputs: { logprobs, entropy }, ...compute, inline: true })
+  const { head } = selectedHead(graph, spec, false)
+  const { logprobs, entropy } = chunkedLogprobs({ ...head, entropy: true })
+  return compile(graph, { outputs: { logprobs, entropy: entropy! }, ...session(spec) })
 }
 
-/** Forward and backward: logprobs, and the gradient of the loss at every weight and at the looked-up embeddings. */
-export function trainProgram(config: DecoderConfig, compute: Compute, loss: CompiledLoss): Promise<Program> {
+/**
+ * Forward and backward: logprobs, and the gradient of the loss at every weight that is trained. For all weights that
+ * includes `embedded`, the gradient at the looked-up embeddings; an adapter leaves these alone.
+ */
+export function trainProgram(spec: ProgramSpec, loss: CompiledLoss): Promise<Program> {
+  const { config, adapter } = spec
   const graph = createGraph()
-  const { weights, embedded, logprobs, wanted } = selected(graph, config)
-  const total = sum(mul(wanted('weights'), tokenLoss(loss, logprobs, wanted)), { axes: [0] })
-  const trainable = Object.keys(weights).filter((name) => config.tieEmbeddings || name !== 'model.embed_tokens.weight')
-  const gradients = grad(total, [embedded, ...trainable.map((name) => weights[name])])
-  const outputs: Record<string, Tensor> = { logprobs, embedded: gradients[0] }
-  trainable.forEach((name, i) => (outputs[name] = gradients[i + 1]))
-  return compile(graph, { outputs, ...compute, inline: true })
+  const { weights, own, embedded, rows, head } = selectedHead(graph, spec, true)
+  const table = headTable(config)
+  const tokens = Object.fromEntries(readBy(loss).map((name) => [name, graph.input(name, ['wanted'])]))
+  const { logprobs, hiddenGradient, tableGradient } = chunkedLogprobs({
+    ...head,
+    tokens,
+    loss: (chunk, fed) => mul(fed.weights, tokenLoss(loss, chunk, (name) => fed[name])),
+    tableGradient: !adapter,
+  })
+  const outputs: Record<string, Tensor> = { logprobs }
+  const looked = lookupOnly(config)
+  const trained = adapter ? own : Object.fromEntries(Object.entries(weights).filter(([name]) => name !== table && !looked.includes(name)))
+  const names = Object.keys(trained)
+  const wanted = [...(adapter ? [] : [embedded]), ...Object.values(trained)]
+  const gradients = grad(rows, wanted, { seed: hiddenGradient! })
+  if (!adapter) {
+    outputs.embedded = gradients.shift()!
+    outputs[table] = tableGradient!
+  }
+  names.forEach((name, i) => (outputs[name] = gradients[i]))
+  return compile(graph, { outputs, ...session(spec) })
+}
+
+/** The arrays a loss reads, one number a token. */
+function readBy(loss: CompiledLoss): string[] {
+  if (loss.kind === 'linear') return ['weights', 'advantages']
+  return ['weights', 'advantages', 'oldLogprobs', ...(loss.klCoefficient === 0 ? [] : ['referenceLogprobs'])]
 }
 
 /** The compiled counterpart of src/algorithms: a token's loss before its aggregation weight. */

@@ -1,37 +1,47 @@
-import type { DecoderConfig, Weights } from '../../models/index.js'
+import type { AdapterConfig, DecoderConfig, Weights } from '../../models/index.js'
 import type { Completion, CompiledLoss, SampleRequest } from '../types.js'
-import type { ReplicaOptions, ReplicaSequence } from './replica.js'
+import type { ReplicaOptions } from './replica.js'
+import type { ReplicaSequence, ViewSetup } from './view.js'
 
 /** What a worker thread is started with. */
 export interface WorkerSetup {
-  /** A model folder, or weights already in memory (a snapshot). */
+  /** A model folder or file, or weights already in memory. */
   source: { folder: string } | { config: DecoderConfig; weights: Weights }
   options: ReplicaOptions
   slots: number
   stopTokens: readonly number[]
   /** Where the tokenizer is, for stop strings and saving. */
   tokenizerFolder?: string
-  /** One shared gradient a replica; this one writes its own and reads all. */
-  gradients: SharedArrayBuffer[]
-  index: number
+  /** The first view, by the name {@link firstView}. */
+  view: ViewSetup
 }
 
-/** Calls a worker answers, and what it answers with. */
+export const firstView = 'policy'
+
+/** Calls a worker answers, and what it answers with. Each begins with the name of the view it is about. */
 export interface WorkerCalls {
-  sample: (requests: readonly SampleRequest[], version: number) => Completion[]
+  /** Adds a view of the model beside those there are. */
+  addView: (view: string, setup: ViewSetup) => void
+  /** Adds a view `copy` with a copy of what another has of its own, frozen. */
+  copyView: (view: string, copy: string) => void
+  dropView: (view: string) => void
+  sample: (view: string, requests: readonly SampleRequest[], version: number) => Completion[]
   score: (
+    view: string,
     items: { tokens: readonly number[]; mask: Uint8Array }[],
     temperature: number,
   ) => { logprobs: Float32Array[]; entropy: Float32Array[] }
   accumulate: (
+    view: string,
     items: ReplicaSequence[],
     loss: CompiledLoss,
     temperature: number,
   ) => { logprobs: Float32Array[]; packedTokens: number }
-  apply: (learningRate: number, clipNorm: number) => { applied: boolean; norm: number }
-  weights: () => { config: DecoderConfig; weights: Weights }
-  save: (folder: string, version: number, optimizer: boolean) => void
-  load: (folder: string) => { version: number }
+  apply: (view: string, learningRate: number, clipNorm: number) => { applied: boolean; norm: number }
+  /** All weights, or the adapter's where there is one. */
+  weights: (view: string) => { config: DecoderConfig; weights: Weights; adapter?: AdapterConfig }
+  save: (view: string, folder: string, version: number, optimizer: boolean) => void
+  load: (view: string, folder: string) => { version: number }
   close: () => void
 }
 

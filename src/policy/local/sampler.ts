@@ -1,8 +1,8 @@
 import { createRandom, MyriadError } from '../../core/index.js'
 import type { Completion, SampleRequest } from '../types.js'
 import type { KeyValueCache } from './cache.js'
-import { draw, newTokens, pastMask, type DrawOptions, type Sequence } from './drawing.js'
-import type { Replica } from './replica.js'
+import { draw, newTokens, type DrawOptions, type Sequence } from './drawing.js'
+import type { View } from './view.js'
 
 export interface SamplerOptions extends DrawOptions {
   /** Most tokens read by one prefill. */
@@ -21,7 +21,7 @@ export interface SamplerOptions extends DrawOptions {
  * fixed by the requests alone.
  */
 export async function sampleAll(
-  replica: Replica,
+  view: View,
   cache: KeyValueCache,
   requests: readonly SampleRequest[],
   options: SamplerOptions,
@@ -41,7 +41,7 @@ export async function sampleAll(
     const leaving = new Set<Sequence>()
     ended.forEach((sequence, i) => {
       const request = followUps[i]
-      if (request && extendsContext(request, sequence)) follow(sequence, request, replica, options)
+      if (request && extendsContext(request, sequence)) follow(sequence, request, view, options)
       else {
         if (request) queue.push(request)
         leaving.add(sequence)
@@ -61,20 +61,20 @@ export async function sampleAll(
   while (head < queue.length || active.length > 0) {
     if (options.aborted()) throw new MyriadError('runtime', 'sampling was interrupted')
     for (;;) {
-      while (active.length < cache.slots && head < queue.length) active.push(begin(queue[head++], replica, options))
+      while (active.length < cache.slots && head < queue.length) active.push(begin(queue[head++], view, options))
       await settle()
       const readers = active.filter((sequence) => sequence.reading)
       if (readers.length === 0 && (head >= queue.length || active.length >= cache.slots)) break
-      await read(replica, cache, active, readers, options)
+      await read(view, cache, active, readers, options)
     }
     if (active.length === 0) continue
-    await decode(replica, cache, active, options)
+    await decode(view, cache, active, options)
     await settle()
   }
   return done
 }
 
-function begin(request: SampleRequest, replica: Replica, options: SamplerOptions): Sequence {
+function begin(request: SampleRequest, view: View, options: SamplerOptions): Sequence {
   const sequence: Sequence = {
     request,
     random: createRandom(request.seed),
@@ -84,14 +84,14 @@ function begin(request: SampleRequest, replica: Replica, options: SamplerOptions
     logprobs: [],
     reading: true,
   }
-  check(request, replica)
-  follow(sequence, request, replica, options)
+  check(request, view)
+  follow(sequence, request, view, options)
   sequence.cached = 0
   return sequence
 }
 
-function follow(sequence: Sequence, request: SampleRequest, replica: Replica, options: SamplerOptions): void {
-  check(request, replica)
+function follow(sequence: Sequence, request: SampleRequest, view: View, options: SamplerOptions): void {
+  check(request, view)
   sequence.request = request
   sequence.random = createRandom(request.seed)
   sequence.stops = new Set([...options.stopTokens, ...(request.stopTokens ?? [])])
@@ -99,7 +99,7 @@ function follow(sequence: Sequence, request: SampleRequest, replica: Replica, op
   sequence.logprobs = []
   sequence.reading = true
   sequence.ended = undefined
-  if (request.tokens.length >= replica.config.contextLength) {
+  if (request.tokens.length >= view.config.contextLength) {
     sequence.reading = false
     sequence.ended = 'context'
   } else if (request.maxTokens <= 0) {
@@ -108,8 +108,8 @@ function follow(sequence: Sequence, request: SampleRequest, replica: Replica, op
   }
 }
 
-function check(request: SampleRequest, replica: Replica): void {
-  const { vocabularySize } = replica.config
+function check(request: SampleRequest, view: View): void {
+  const { vocabularySize } = view.config
   if (request.tokens.length === 0)
     throw new MyriadError('usage', `request "${request.id}" has no tokens: a context needs at least one`)
   const bad = request.tokens.find((token) => !(token >= 0 && token < vocabularySize))
@@ -139,7 +139,7 @@ function completionOf(sequence: Sequence, version: number): Completion {
 
 /** Reads what readers have not read yet, and draws the first token of each. Equal fresh contexts are read once. */
 async function read(
-  replica: Replica,
+  view: View,
   cache: KeyValueCache,
   active: readonly Sequence[],
   readers: readonly Sequence[],
@@ -169,29 +169,21 @@ async function read(
       const chunk = kind.slice(start, end)
       start = end
       const time = unread(chunk[chunk.length - 1])
-      const feeds = newTokens(
-        replica,
-        chunk.map(([first]) => first.request.tokens.slice(first.cached)),
-        chunk.map(([first]) => first.cached),
-        time,
-      )
-      if (withPast) {
-        const longest = Math.max(...chunk.map(([first]) => first.cached))
+      const offsets = chunk.map(([first]) => first.cached)
+      const longest = withPast ? Math.max(...offsets) : undefined
+      const unseen = chunk.map(([first]) => first.request.tokens.slice(first.cached))
+      const feeds = newTokens(view, unseen, offsets, time, longest)
+      if (longest !== undefined)
         Object.assign(
           feeds,
           cache.gather(
             chunk.map(([first]) => slots.get(first) ?? 0),
             longest,
           ),
-          pastMask(
-            chunk.map(([first]) => first.cached),
-            longest,
-          ),
         )
-      }
       const sequences = chunk.flat()
       const select = chunk.flatMap((row, r) => row.map(() => r * time + unread(row) - 1))
-      const outputs = await draw(replica, feeds, sequences, select, withPast, options)
+      const outputs = await draw(view, feeds, sequences, select, withPast, options)
       chunk.forEach((row, r) => {
         const count = unread(row)
         for (const sequence of row) {
@@ -206,7 +198,7 @@ async function read(
 
 /** One decoding step of every active sequence: reads the last sampled token and draws the next. */
 async function decode(
-  replica: Replica,
+  view: View,
   cache: KeyValueCache,
   active: readonly Sequence[],
   options: SamplerOptions,
@@ -215,12 +207,11 @@ async function decode(
   cache.resize(Math.max(...cached) + 1, cached)
   const last = active.map((sequence) => [sequence.tokens[sequence.tokens.length - 1]])
   const feeds = {
-    ...newTokens(replica, last, cached, 1),
+    ...newTokens(view, last, cached, 1, cache.capacity),
     ...cache.front(active.length),
-    ...pastMask(cached, cache.capacity),
   }
   const select = active.map((_, i) => i)
-  const outputs = await draw(replica, feeds, active, select, true, options)
+  const outputs = await draw(view, feeds, active, select, true, options)
   active.forEach((sequence, slot) => {
     cache.write(outputs, slot, 1, slot, sequence.cached, 1)
     sequence.cached += 1

@@ -4,25 +4,28 @@ import { messageOf, MyriadError } from '../../core/index.js'
 import {
   readCheckpoint,
   readCheckpointJson,
+  readAdapter,
   readSafetensors,
-  parameterShapes,
+  writeAdapter,
   writeCheckpoint,
+  type NamedTensor,
 } from '../../models/index.js'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { loadTokenizer, type Tokenizer } from '../../text/index.js'
 import type { SampleRequest } from '../types.js'
 import { KeyValueCache } from './cache.js'
-import type { FromWorker, ToWorker, WorkerCalls, WorkerSetup } from './protocol.js'
+import { firstView, type FromWorker, type ToWorker, type WorkerCalls, type WorkerSetup } from './protocol.js'
 import { Replica } from './replica.js'
 import { sampleAll } from './sampler.js'
+import type { View } from './view.js'
 
 const port = parentPort
 if (!port) throw new MyriadError('runtime', 'policy/local/worker.js must be started as a worker thread')
 const setup = workerData as WorkerSetup
 const { config, weights } = 'folder' in setup.source ? await readCheckpoint(setup.source.folder) : setup.source
-const gradients = setup.gradients.map((buffer) => new Float32Array(buffer))
-const replica = new Replica(config, weights, setup.options, gradients[setup.index])
+const replica = new Replica(config, weights, setup.options)
+replica.addView(firstView, setup.view)
 
 const post = (message: FromWorker): void => port.postMessage(message)
 const cache = new KeyValueCache(config, setup.slots)
@@ -35,10 +38,21 @@ const stateSchema = z.object({ version: z.number().int(), optimizerSteps: z.numb
 const calls: {
   [K in keyof WorkerCalls]: (...args: Parameters<WorkerCalls[K]>) => Promise<ReturnType<WorkerCalls[K]>>
 } = {
-  async sample(requests, version) {
+  async addView(name, view) {
+    replica.addView(name, view)
+  },
+  async copyView(name, copy) {
+    const { adapter, own } = replica.view(name)
+    const copied = Object.fromEntries(Object.entries(own).map(([key, data]) => [key, data.slice()]))
+    replica.addView(copy, adapter ? { adapter: { config: adapter, weights: copied } } : { weights: copied })
+  },
+  async dropView(name) {
+    replica.dropView(name)
+  },
+  async sample(name, requests, version) {
     aborted = false
     await readyForStopStrings(requests)
-    return sampleAll(replica, cache, requests, {
+    return sampleAll(replica.view(name), cache, requests, {
       tokenBudget: setup.options.tokenBudget,
       version,
       stopTokens: setup.stopTokens,
@@ -54,39 +68,47 @@ const calls: {
       aborted: () => aborted,
     })
   },
-  async score(items, temperature) {
-    return replica.score(items, temperature)
+  async score(name, items, temperature) {
+    return replica.view(name).score(items, temperature)
   },
-  async accumulate(items, loss, temperature) {
-    return replica.accumulate(items, loss, temperature)
+  async accumulate(name, items, loss, temperature) {
+    return replica.view(name).accumulate(items, loss, temperature)
   },
-  async apply(learningRate, clipNorm) {
-    return replica.apply(gradients, learningRate, clipNorm)
+  async apply(name, learningRate, clipNorm) {
+    return replica.view(name).apply(learningRate, clipNorm)
   },
-  async weights() {
-    return { config, weights: replica.weights }
+  async weights(name) {
+    const { own, adapter } = replica.view(name)
+    return { config, weights: own, adapter }
   },
-  async save(folder, version, optimizer) {
-    const { moments, steps } = optimizerTensors()
-    writeCheckpoint(folder, config, replica.weights, {
-      tokenizerFrom: setup.tokenizerFolder,
-      extra: optimizer ? { 'optimizer.safetensors': moments } : undefined,
-      json: optimizer ? { 'trainer_state.json': { version, optimizerSteps: steps } } : undefined,
-    })
+  async save(name, folder, version, optimizer) {
+    const view = replica.view(name)
+    const extra = optimizer ? { 'optimizer.safetensors': optimizerTensors(view) } : undefined
+    const json = optimizer
+      ? { 'trainer_state.json': { version, optimizerSteps: view.optimizerState.steps } }
+      : undefined
+    if (view.adapter)
+      writeAdapter(folder, { config, adapter: view.adapter, weights: view.own, base: baseName(), extra, json })
+    else writeCheckpoint(folder, config, view.own, { tokenizerFrom: setup.tokenizerFolder, extra, json })
   },
-  async load(folder) {
-    const stored = await readCheckpoint(folder)
+  async load(name, folder) {
+    const view = replica.view(name)
+    const stored = view.adapter ? readAdapter(folder, config).weights : (await readCheckpoint(folder)).weights
     const state = stateSchema.safeParse(readCheckpointJson(folder, 'trainer_state.json'))
     if (!state.success) throw new MyriadError('checkpoint', `${join(folder, 'trainer_state.json')} is damaged`)
     const file = join(folder, 'optimizer.safetensors')
     const { tensors } = readSafetensors(file)
-    for (const [name, { data }] of Object.entries(optimizerTensors().moments)) {
-      if (tensors[name]?.data.length !== data.length)
-        throw new MyriadError('checkpoint', `${file} lacks tensor "${name}" of ${data.length} values`)
-      data.set(tensors[name].data)
+    for (const [key, { data }] of Object.entries(optimizerTensors(view))) {
+      if (tensors[key]?.data.length !== data.length)
+        throw new MyriadError('checkpoint', `${file} lacks tensor "${key}" of ${data.length} values`)
+      data.set(tensors[key].data)
     }
-    for (const [name, data] of Object.entries(stored.weights)) replica.weights[name].set(data)
-    replica.optimizerState.steps = state.data.optimizerSteps
+    for (const [key, data] of Object.entries(view.own)) {
+      if (stored[key]?.length !== data.length)
+        throw new MyriadError('checkpoint', `${folder} holds another adapter than the one that is trained`)
+      data.set(stored[key])
+    }
+    view.optimizerState.steps = state.data.optimizerSteps
     return { version: state.data.version }
   },
   async close() {
@@ -103,13 +125,17 @@ async function readyForStopStrings(requests: readonly (SampleRequest | null)[]):
   tokenizer = await loadTokenizer(setup.tokenizerFolder)
 }
 
+/** What an adapter's file names as its base. */
+function baseName(): string | undefined {
+  return 'folder' in setup.source ? setup.source.folder : undefined
+}
+
 /** The optimizer's arrays by name, shaped like the weights they belong to. */
-function optimizerTensors(): { moments: Record<string, { shape: number[]; data: Float32Array }>; steps: number } {
-  const shapes = parameterShapes(config)
-  const moments: Record<string, { shape: number[]; data: Float32Array }> = {}
-  for (const [moment, arrays] of Object.entries(replica.optimizerState.moments))
-    for (const [name, data] of Object.entries(arrays)) moments[`${moment}.${name}`] = { shape: shapes[name], data }
-  return { moments, steps: replica.optimizerState.steps }
+function optimizerTensors(view: View): Record<string, NamedTensor> {
+  const moments: Record<string, NamedTensor> = {}
+  for (const [moment, arrays] of Object.entries(view.optimizerState.moments))
+    for (const [name, data] of Object.entries(arrays)) moments[`${moment}.${name}`] = { shape: view.shapes[name], data }
+  return moments
 }
 
 let order: Promise<void> = Promise.resolve()

@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { MyriadError } from '../../core/index.js'
+import type { DecoderConfig } from '../decoder-config.js'
+import { linearModules } from '../parameters.js'
+
+/**
+ * A low-rank adapter (Hu et al. 2021, https://arxiv.org/abs/2106.09685): a linear layer's product x Wᵀ becomes
+ * x Wᵀ + scale (x Aᵀ) Bᵀ with A [rank, in] and B [out, rank].
+ */
+export const loraSchema = z.strictObject({
+  kind: z.literal('lora'),
+  rank: z.int().min(1).default(16),
+  /** The scale is alpha / rank. */
+  alpha: z.number().positive().default(32),
+  /**
+   * Which linear layers, as PEFT names them: 'all-linear' (all but the output projection), a list of last parts of module
+   * names, or a regular expression that matches whole module names.
+   */
+  targets: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).default('all-linear'),
+  /** Share of the layer's inputs that are left out of the low-rank path while training. */
+  dropout: z.number().min(0).max(0.99).default(0),
+  /** The scale is alpha / sqrt(rank) (Kalajdzievski 2023, https://arxiv.org/abs/2312.03732). */
+  rankStabilized: z.boolean().default(false),
+  /** Learn a magnitude for every output besides (Liu et al. 2024, https://arxiv.org/abs/2402.09353). */
+  dora: z.boolean().default(false),
+  /** Other ranks and alphas for modules whose names end with a key or match it, as in PEFT. */
+  rankPattern: z.record(z.string(), z.int().min(1)).default({}),
+  alphaPattern: z.record(z.string(), z.number().positive()).default({}),
+})
+
+export type LoraConfigInput = z.input<typeof loraSchema>
+export type LoraConfig = z.output<typeof loraSchema>
+
+/** What may be trained in a model's place. */
+export const adapterSchema = loraSchema
+export type AdapterConfigInput = LoraConfigInput
+export type AdapterConfig = LoraConfig
+
+/** A linear layer that an adapter changes. */
+export interface AdaptedModule {
+  name: string
+  in: number
+  out: number
+  /** Its weight is stored [in, out]. */
+  transposed: boolean
+  rank: number
+  scale: number
+}
+
+/**
+ * The linear layers an adapter changes, in the order of the forward pass.
+ *
+ * @throws MyriadError 'usage' when the targets name none, with the names there are
+ */
+export function adaptedModules(config: DecoderConfig, adapter: AdapterConfig): AdaptedModule[] {
+  const all = linearModules(config)
+  const chosen = all.filter(({ name }, i) => isTarget(name, i === all.length - 1, adapter.targets))
+  if (chosen.length === 0) {
+    const endings = [...new Set(all.map(({ name }) => name.split('.').at(-1)))].join(', ')
+    throw new MyriadError('usage', `adapter: targets ${JSON.stringify(adapter.targets)} name no linear layer; there are ${endings}`)
+  }
+  return chosen.map((module) => {
+    const rank = patternFor(module.name, adapter.rankPattern) ?? adapter.rank
+    const alpha = patternFor(module.name, adapter.alphaPattern) ?? adapter.alpha
+    return { ...module, rank, scale: alpha / (adapter.rankStabilized ? Math.sqrt(rank) : rank) }
+  })
+}
+
+function isTarget(name: string, isHead: boolean, targets: AdapterConfig['targets']): boolean {
+  if (targets === 'all-linear') return !isHead
+  if (typeof targets !== 'string') return targets.some((target) => name === target || name.endsWith(`.${target}`))
+  try {
+    return new RegExp(`^(?:${targets})$`, 'u').test(name)
+  } catch (error) {
+    throw new MyriadError('usage', `adapter: targets "${targets}" is no regular expression`, { cause: error })
+  }
+}
+
+/** PEFT's rule: the first key that is the end of the name, as a regular expression from a dot or the beginning on. */
+function patternFor(name: string, patterns: Readonly<Record<string, number>>): number | undefined {
+  const key = Object.keys(patterns).find((pattern) => new RegExp(`(^|\\.)${pattern}$`, 'u').test(name))
+  return key === undefined ? undefined : patterns[key]
+}

@@ -1,0 +1,4 @@
+/** Adapters: small sets of weights that are trained in a model's place, which stays as it is; PEFT's files both ways. */
+export * from './config.js'
+export * from './lora.js'
+export * from './peft.js'

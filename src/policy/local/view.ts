@@ -1,0 +1,279 @@
+import { deriveSeed, MyriadError } from '../../core/index.js'
+import { adamW, type OptimizerState, type Program, type Value } from '../../engine/index.js'
+import {
+  adapterShapes,
+  initializeAdapter,
+  parameterShapes,
+  scatterEmbedding,
+  type AdapterConfig,
+  type DecoderConfig,
+  type Weights,
+} from '../../models/index.js'
+import type { CompiledLoss } from '../types.js'
+import { windowMask } from './masks.js'
+import { pack, type PackedRows, type PackItem } from './packing.js'
+import { extendProgram, logitsProgram, scoreProgram, trainProgram, type ProgramSpec } from './programs.js'
+import type { Replica } from './replica.js'
+
+/** What a replica trains on: a sequence with everything the compiled loss reads. Arrays are [tokens]. */
+export interface ReplicaSequence extends PackItem {
+  logprobs: Float32Array
+  advantages: Float32Array
+  weights: Float32Array
+  referenceLogprobs?: Float32Array
+}
+
+/** What a view has of its own. Plain data and shared memory: it crosses to the worker threads. */
+export interface ViewSetup {
+  /** An adapter over the shared weights: with weights, or to be made from a seed. */
+  adapter?: { config: AdapterConfig } & ({ weights: Weights } | { seed: number })
+  /** A copy of all weights, in place of the shared ones. */
+  weights?: Weights
+  /** One shared gradient a replica: this one writes its own and reads all. Absent: the view is frozen. */
+  gradients?: { buffers: readonly SharedArrayBuffer[]; own: number }
+}
+
+/** Trained weights stand in one order in one flat array. */
+interface Learner {
+  gradients: Float32Array[]
+  /** The one of `gradients` that this replica writes. */
+  gradient: Float32Array
+  optimizer: ReturnType<typeof adamW>
+  state: OptimizerState
+  offsets: Record<string, number>
+  /** Room for the sum of the gradients at one weight. */
+  scratch: Float32Array
+}
+
+/**
+ * One policy on a replica: the shared weights themselves, an adapter over them, or a frozen copy. What it does not have of
+ * its own it reads from the replica.
+ */
+export class View {
+  readonly name: string
+  readonly replica: Replica
+  readonly config: DecoderConfig
+  readonly adapter: AdapterConfig | undefined
+  /** The weights that are its own: trained, unless it is frozen. */
+  readonly own: Weights
+  readonly shapes: Record<string, number[]>
+  readonly #all: Weights
+  readonly #learner: Learner | undefined
+
+  constructor(replica: Replica, name: string, setup: ViewSetup) {
+    this.name = name
+    this.replica = replica
+    this.config = replica.config
+    this.adapter = setup.adapter?.config
+    this.own = setup.adapter ? adapterWeights(replica, setup.adapter) : (setup.weights ?? replica.weights)
+    this.shapes = this.adapter ? adapterShapes(this.config, this.adapter) : parameterShapes(this.config)
+    this.#all = this.adapter ? replica.weights : this.own
+    if (setup.gradients) this.#learner = this.#learn(setup.gradients)
+  }
+
+  /** What programs read of its own. */
+  get values(): Record<string, Value> {
+    return Object.fromEntries(
+      Object.entries(this.shapes).map(([name, shape]) => [name, { data: this.own[name], shape }]),
+    )
+  }
+
+  get optimizerState(): OptimizerState {
+    return this.#learning().state
+  }
+
+  /** Gradient of one weight. */
+  gradientOf(name: string): Float32Array {
+    const { gradient, offsets } = this.#learning()
+    return gradient.subarray(offsets[name], offsets[name] + this.own[name].length)
+  }
+
+  extend(withPast: boolean): Promise<Program> {
+    return this.#program(`extend ${withPast}`, (spec) => extendProgram(spec, withPast))
+  }
+
+  logits(withPast: boolean): Promise<Program> {
+    return this.#program(`logits ${withPast}`, (spec) => logitsProgram(spec, withPast))
+  }
+
+  /** Feeds of tokens at positions: looked-up embeddings and rotary tables. `shape` is [batch, time]. */
+  tokens(tokens: ArrayLike<number>, positions: ArrayLike<number>, shape: readonly number[]): Record<string, Value> {
+    const { hiddenSize } = this.config
+    const data = new Float32Array(tokens.length * hiddenSize)
+    this.replica.embed(this.#all, tokens, positions, data)
+    return { embedded: { data, shape: [...shape, hiddenSize] }, ...this.replica.rotate(positions, shape) }
+  }
+
+  /** Logprobs and entropies of the wanted tokens, as one array per sequence [tokens], 0 elsewhere. */
+  async score(
+    items: readonly PackItem[],
+    temperature: number,
+  ): Promise<{ logprobs: Float32Array[]; entropy: Float32Array[] }> {
+    const logprobs = items.map((item) => new Float32Array(item.tokens.length))
+    const entropy = items.map((item) => new Float32Array(item.tokens.length))
+    const program = await this.#program('score', scoreProgram)
+    for (const rows of this.#pack(items)) {
+      const result = await program.run(this.#feeds(rows, temperature))
+      const values = result.logprobs.data as Float32Array
+      const entropies = result.entropy.data as Float32Array
+      for (let i = 0; i < rows.select.length; i++) {
+        logprobs[rows.sequence[i]][rows.entry[i]] = values[i]
+        entropy[rows.sequence[i]][rows.entry[i]] = entropies[i]
+      }
+    }
+    return { logprobs, entropy }
+  }
+
+  /** Clears the gradient, then adds that of the whole batch, micro-batch by micro-batch. Returns the logprobs on the way. */
+  async accumulate(
+    items: readonly ReplicaSequence[],
+    loss: CompiledLoss,
+    temperature: number,
+  ): Promise<{ logprobs: Float32Array[]; packedTokens: number }> {
+    const { gradient, state } = this.#learning()
+    gradient.fill(0)
+    const logprobs = items.map((item) => new Float32Array(item.tokens.length))
+    const program = await this.#program(`train ${JSON.stringify(loss)}`, (spec) => trainProgram(spec, loss))
+    const reads = new Set(program.inputs.map(({ name }) => name))
+    let packedTokens = 0
+    for (const [index, rows] of this.#pack(items).entries()) {
+      packedTokens += rows.used
+      const pick = (of: (item: ReplicaSequence) => Float32Array): Value => {
+        const data = new Float32Array(rows.select.length)
+        for (let i = 0; i < data.length; i++) data[i] = of(items[rows.sequence[i]])[rows.entry[i]]
+        return { data, shape: [data.length] }
+      }
+      const feeds = this.#feeds(rows, temperature)
+      feeds.weights = pick((item) => item.weights)
+      feeds.advantages = pick((item) => item.advantages)
+      if (reads.has('oldLogprobs')) feeds.oldLogprobs = pick((item) => item.logprobs)
+      if (reads.has('referenceLogprobs'))
+        feeds.referenceLogprobs = pick((item) => {
+          if (item.referenceLogprobs) return item.referenceLogprobs
+          throw new MyriadError('runtime', 'a KL term needs referenceLogprobs on every sequence of the batch')
+        })
+      if (reads.has('dropoutSeed'))
+        feeds.dropoutSeed = {
+          data: Float32Array.of(deriveSeed(state.steps, 'dropout', this.#learning().gradients.indexOf(gradient), index) % 65536),
+          shape: [1],
+        }
+      const { logprobs: values, embedded, ...gradients } = await program.run(feeds)
+      for (let i = 0; i < rows.select.length; i++)
+        logprobs[rows.sequence[i]][rows.entry[i]] = (values.data as Float32Array)[i]
+      for (const [name, value] of Object.entries(gradients)) addInto(this.gradientOf(name), value.data as Float32Array)
+      if (embedded)
+        scatterEmbedding(
+          this.config,
+          (name) => this.gradientOf(name),
+          rows.tokens,
+          rows.positions,
+          embedded.data as Float32Array,
+        )
+    }
+    return { logprobs, packedTokens }
+  }
+
+  /**
+   * One optimizer step on the sum of every replica's gradients, added in one order, so that all replicas stay equal bit for
+   * bit. Nothing changes when the sum is not finite.
+   */
+  apply(learningRate: number, clipNorm: number): { applied: boolean; norm: number } {
+    const { optimizer, state, gradients, offsets, scratch } = this.#learning()
+    const summed = (name: string): Float32Array => {
+      const from = offsets[name]
+      const sum = scratch.subarray(0, this.own[name].length)
+      sum.set(gradients[0].subarray(from, from + sum.length))
+      for (const part of gradients.slice(1)) addInto(sum, part.subarray(from, from + sum.length))
+      return sum
+    }
+    // The sum is formed twice, weight by weight, rather than kept: it would be one more copy of the model.
+    let squares = 0
+    for (const name of Object.keys(offsets)) squares += squareSum(summed(name))
+    const norm = Math.sqrt(squares)
+    if (!Number.isFinite(norm)) return { applied: false, norm }
+    const scale = norm > clipNorm ? clipNorm / norm : 1
+    const steps = state.steps
+    for (const name of Object.keys(offsets)) {
+      const sum = summed(name)
+      if (scale !== 1) for (let i = 0; i < sum.length; i++) sum[i] *= scale
+      // The optimizer counts a step a call; these calls are all parts of one.
+      state.steps = steps
+      optimizer.step(this.own, { [name]: sum }, state, learningRate)
+    }
+    return { applied: true, norm }
+  }
+
+  #learn({ buffers, own }: NonNullable<ViewSetup['gradients']>): Learner {
+    const offsets: Record<string, number> = {}
+    let size = 0
+    let largest = 0
+    for (const name of Object.keys(this.shapes)) {
+      offsets[name] = size
+      size += this.own[name].length
+      largest = Math.max(largest, this.own[name].length)
+    }
+    const gradients = buffers.map((buffer) => new Float32Array(buffer))
+    // Norms and biases are not decayed (Loshchilov and Hutter 2019 leave this open; it is the custom since GPT-2).
+    const optimizer = adamW({
+      betas: [0.9, 0.95],
+      weightDecay: this.replica.options.weightDecay,
+      noDecay: (name) => this.shapes[name].length < 2,
+    })
+    return {
+      gradients,
+      gradient: gradients[own],
+      optimizer,
+      state: optimizer.init(this.own),
+      offsets,
+      scratch: new Float32Array(largest),
+    }
+  }
+
+  #learning(): Learner {
+    if (this.#learner) return this.#learner
+    throw new MyriadError('usage', 'this policy is a frozen copy: it can be sampled and scored, not trained')
+  }
+
+  #program(key: string, make: (spec: ProgramSpec) => Promise<Program>): Promise<Program> {
+    const { config, adapter, replica } = this
+    return replica.program(this, `${key} ${JSON.stringify(adapter ?? null)}`, () =>
+      make({ config, adapter, ...replica.options }),
+    )
+  }
+
+  #pack(items: readonly PackItem[]): PackedRows[] {
+    const { rowLength, tokenBudget } = this.replica.options
+    return pack(items, { length: rowLength, tokenBudget })
+  }
+
+  #feeds(rows: PackedRows, temperature: number): Record<string, Value> {
+    const { slidingWindow } = this.config
+    const maskShape = [rows.rows, 1, rows.length, rows.length]
+    const feeds: Record<string, Value> = {
+      ...this.tokens(rows.tokens, rows.positions, [rows.rows, rows.length]),
+      mask: { data: rows.attention, shape: maskShape },
+      select: { data: rows.select, shape: [rows.select.length] },
+      targets: { data: rows.targets, shape: [rows.targets.length] },
+      inverseTemperature: { data: Float32Array.of(temperature === 0 ? 1 : 1 / temperature), shape: [1] },
+    }
+    if (slidingWindow !== undefined)
+      feeds.localMask = { data: windowMask(rows, slidingWindow), shape: maskShape }
+    return feeds
+  }
+}
+
+/** Every replica makes the same ones: DoRA begins from the norms of the weights, which are at hand here. */
+function adapterWeights(replica: Replica, adapter: NonNullable<ViewSetup['adapter']>): Weights {
+  if ('weights' in adapter) return adapter.weights
+  return initializeAdapter(replica.config, adapter.config, adapter.seed, replica.weights)
+}
+
+function addInto(target: Float32Array, source: Float32Array): void {
+  for (let i = 0; i < target.length; i++) target[i] += source[i]
+}
+
+function squareSum(values: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < values.length; i++) sum += values[i] * values[i]
+  return sum
+}
