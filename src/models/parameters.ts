@@ -104,14 +104,24 @@ export function parameterCount(config: DecoderConfig): number {
  * 1 / sqrt(2 layers) (GPT-2, Radford et al. 2019), norms 1, biases 0.
  */
 export function initializeWeights(config: DecoderConfig, seed: number): Weights {
+  const residual = 1 / Math.sqrt(2 * config.layers)
+  return initialize(parametersOf(config), seed, { norm: 1 - config.norm.offset, residual })
+}
+
+/** Fresh values by kind of weight: what norms hold, and what residual projections are scaled by. */
+export function initialize(
+  parameters: readonly Parameter[],
+  seed: number,
+  values: { norm: number; residual: number },
+): Weights {
   const weights: Weights = {}
-  for (const { name, shape, kind } of parametersOf(config)) {
+  for (const { name, shape, kind } of parameters) {
     const data = new Float32Array(sizeOf(shape))
-    if (kind === 'norm') data.fill(1 - config.norm.offset)
+    if (kind === 'norm') data.fill(values.norm)
     else if (kind !== 'bias') {
       const random = createRandom(deriveSeed(seed, 'initialize', name))
-      const residual = kind === 'residual' ? 1 / Math.sqrt(2 * config.layers) : 1
-      for (let i = 0; i < data.length; i++) data[i] = random.normal() * 0.02 * residual
+      const scale = kind === 'residual' ? values.residual : 1
+      for (let i = 0; i < data.length; i++) data[i] = random.normal() * 0.02 * scale
     }
     weights[name] = data
   }
