@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { convertCommand } from './convert.js'
 import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
 import { failureOf, stackOf } from './failure.js'
@@ -47,7 +48,15 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     .showSuggestionAfterError()
     .configureOutput({ writeErr: () => undefined, writeOut: (text) => terminal.print(text.trimEnd()) })
     .exitOverride()
-  for (const command of [trainCommand, evaluateCommand, sampleCommand, tasksCommand, reportCommand, downloadCommand]) {
+  for (const command of [
+    trainCommand,
+    evaluateCommand,
+    sampleCommand,
+    tasksCommand,
+    reportCommand,
+    downloadCommand,
+    convertCommand,
+  ]) {
     program.addCommand(settle(command(act)))
   }
   program.addHelpText(
