@@ -4,7 +4,8 @@ import { operation, requireType, type Operation } from '../operation.js'
 import type { OnnxAttribute } from '../onnx.js'
 import type { Lowering } from '../lower.js'
 import type { Tensor } from '../types.js'
-import { add, div, mul, neg, sub } from './arithmetic.js'
+import { sameShape } from '../dimensions.js'
+import { add, div, mul, mulOperation, neg, sub } from './arithmetic.js'
 import { greater, lessEqual, logicalAnd, where } from './logic.js'
 
 type NoAttributes = Record<never, never>
@@ -47,12 +48,18 @@ export const squareOperation = unary(
 export const tanhOperation = unary('tanh', 'Tanh', (_, y, g) => sub(g, mul(g, square(y))))
 export const sigmoidOperation = unary('sigmoid', 'Sigmoid', (_, y, g) => mul(g, sub(y, square(y))))
 export const reluOperation = unary('relu', 'Relu', (_, y, g) => where(greater(y, 0), g, 0))
-// s + y (1 - s): the sigmoid is a node of the forward pass already, so three more passes over memory suffice.
+// s + y (1 - s): the sigmoid is a node of the forward pass already, so three more passes over memory suffice. In a gated layer
+// z = y b, g = dz b, and g (s + y (1 - s)) = dz (z + s (b - z)): then g itself need not be formed.
 export const siluOperation = unary(
   'silu',
   (context, x) => context.emit('Mul', [x, context.emit('Sigmoid', [x])[0]]),
   (x, y, g) => {
     const s = sigmoid(x)
+    for (const [dz, b] of g.op === 'mul' ? [g.node.inputs, g.node.inputs.toReversed()] : []) {
+      if (!sameShape(dz.shape, x.shape) || !sameShape(b.shape, x.shape)) continue
+      const z = x.graph.find(mulOperation, [y, b], none) ?? x.graph.find(mulOperation, [b, y], none)
+      if (z) return mul(dz, add(z[0], mul(s, sub(b, z[0]))))
+    }
     return mul(g, add(s, mul(y, sub(1, s))))
   },
 )

@@ -53,7 +53,12 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
   tanh: unary(ops.tanh),
   sigmoid: unary(ops.sigmoid),
   relu: unary(ops.relu, away),
-  silu: unary(ops.silu),
+  silu: [
+    unary(ops.silu),
+    binary((a, b) => ops.mul(ops.silu(a), b)),
+    binary((a, b) => ops.mul(b, ops.mul(ops.mul(b, ops.silu(a)), ops.silu(b)))),
+    binary((a, b) => ops.add(ops.mul(ops.silu(a), b), ops.mul(ops.silu(ops.mul(b, b)), b))),
+  ],
   gelu: [unary((a) => ops.gelu(a)), unary((a) => ops.gelu(a, { approximate: 'tanh' }))],
   erf: unary(ops.erf),
   sin: unary(ops.sin),
@@ -159,6 +164,7 @@ export const gradientCases: Record<string, GradientCase | GradientCase[]> = {
   },
   // products
   matmul: [
+    binary((a, b) => ops.matmul(a, b, { transposeA: true, alpha: 0.5 }), { shape: ['k', 2] }, { shape: ['k', 1024] }),
     binary(ops.matmul, { shape: ['m', 4] }, { shape: [4, 'n'] }),
     binary((a, b) => ops.matmul(a, b, { transposeA: true, alpha: 0.5 }), { shape: [4, 'm'] }, { shape: [4, 'n'] }),
     binary((a, b) => ops.matmul(a, b, { transposeB: true }), { shape: ['m', 4] }, { shape: ['n', 4] }),
