@@ -22,7 +22,7 @@ const schema = z.looseObject({
   hidden_act: z.string().default('silu'),
   attention_bias: z.boolean().default(false),
   use_sliding_window: z.boolean().default(false),
-  sliding_window: size.nullish(),
+  sliding_window: size.nullish().default(4096),
   max_window_layers: z.number().int().nonnegative().default(28),
   layer_types: layerTypes,
 })
@@ -37,7 +37,7 @@ function qwen(modelType: 'qwen2' | 'qwen3', architecture: string): Family {
     config: (file, where) => {
       // Not the hidden size divided by the heads.
       const sizes = sizesOf(modelType === 'qwen3' ? { ...file, head_dim: file.head_dim ?? 128 } : file, where)
-      const window = file.use_sliding_window ? file.sliding_window : undefined
+      const window = file.use_sliding_window ? (file.sliding_window ?? undefined) : undefined
       const windowed = (layer: number): boolean => window !== undefined && layer >= file.max_window_layers
       return {
         ...sizes,
