@@ -14,6 +14,9 @@ export function createWordPiece(config: z.infer<typeof wordPieceSchema>, vocabul
   const { idOf, unknown } = vocabulary
   const prefix = config.continuing_subword_prefix ?? '##'
   const longest = config.max_input_chars_per_word ?? 100
+  // No token is longer, in characters, than the longest is in code units.
+  let reach = 0
+  for (const token of idOf.keys()) reach = Math.max(reach, token.length)
   const unspellable = unknown === undefined ? [] : [unknown]
   return {
     encode(word) {
@@ -21,7 +24,7 @@ export function createWordPiece(config: z.infer<typeof wordPieceSchema>, vocabul
       if (characters.length > longest) return unspellable
       const ids: number[] = []
       for (let start = 0; start < characters.length;) {
-        let end = characters.length
+        let end = Math.min(characters.length, start + reach)
         let id: number | undefined
         for (; end > start; end--) {
           id = idOf.get((start > 0 ? prefix : '') + characters.slice(start, end).join(''))
