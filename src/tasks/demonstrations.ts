@@ -1,7 +1,7 @@
 import { MyriadError, createRandom, deriveSeed, type Random } from '../core/index.js'
 import { isLanguage, languages, type Language } from '../data/index.js'
 import type { Message } from '../text/types.js'
-import { listTasks, taskById } from './registry.js'
+import { baseModelTasks, taskById } from './registry.js'
 import {
   siblingExample,
   siblingIds,
@@ -44,9 +44,7 @@ const shares: Readonly<Record<string, number>> = {
 /** Ids that `demonstration` knows: tasks and siblings. */
 export function demonstrationIds(): string[] {
   return [
-    ...listTasks()
-      .map((task) => task.id)
-      .filter((id) => !undemonstrated.includes(id)),
+    ...baseModelTasks.map((task) => task.id).filter((id) => !undemonstrated.includes(id)),
     ...siblingIds,
     ...variationIds,
   ]

@@ -1,5 +1,5 @@
 /**
- * What there is to do: eleven built-in tasks in seven or eight languages, each in its own file, the helpers by which a task
+ * What there is to do: thirteen built-in tasks, most in seven or eight languages, each in its own file, the helpers by which a task
  * is written in a few lines (`singleTurn`, `defineTask`), and the conversations the base model was instructed on.
  */
 export * from './types.js'
@@ -21,6 +21,8 @@ export { larger } from './larger.js'
 export { lookup } from './lookup.js'
 export { maze } from './maze.js'
 export { nim } from './nim.js'
+export { quiz } from './quiz.js'
 export { reverse } from './reverse.js'
 export { sort } from './sort.js'
+export { sums } from './sums.js'
 export { translate } from './translate.js'

@@ -7,12 +7,15 @@ import { larger } from './larger.js'
 import { lookup } from './lookup.js'
 import { maze } from './maze.js'
 import { nim } from './nim.js'
+import { quiz } from './quiz.js'
 import { reverse } from './reverse.js'
 import { sort } from './sort.js'
+import { sums } from './sums.js'
 import { translate } from './translate.js'
 import type { Task } from './types.js'
 
-const builtIn: readonly Task[] = [
+/** Those the base model that comes with Myriad was made for: its tokenizer and instruction are built from them. */
+export const baseModelTasks: readonly Task[] = [
   sort,
   reverse,
   larger,
@@ -25,6 +28,8 @@ const builtIn: readonly Task[] = [
   declaration,
   arithmetic,
 ]
+
+const builtIn: readonly Task[] = [...baseModelTasks, sums, quiz]
 
 /** The built-in tasks. */
 export function listTasks(): readonly Task[] {

@@ -9,7 +9,7 @@ import {
   spelledLanguages,
 } from '../data/index.js'
 import { demonstration } from './demonstrations.js'
-import { listTasks } from './registry.js'
+import { baseModelTasks } from './registry.js'
 
 /**
  * The text a tokenizer for the built-in tasks is trained on: the pretraining text, demonstrations, requests of every task
@@ -28,7 +28,7 @@ export function* vocabularyTexts(
   for (const language of languages) {
     for (let i = 0; i < demonstrations; i++)
       for (const { content } of demonstration(deriveSeed(seed, 'vocabulary', i), { language }).messages) yield content
-    for (const task of listTasks().filter((known) => known.languages.includes(language)))
+    for (const task of baseModelTasks.filter((known) => known.languages.includes(language)))
       for (let i = 0; i < 200; i++) {
         const difficulty = createRandom(deriveSeed(seed, i)).uniform()
         const problem = task.generate(deriveSeed(seed, i), { language, difficulty, split: 'train' })
