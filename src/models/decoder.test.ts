@@ -31,10 +31,10 @@ import {
 
 // Made by transformers: tools/fixtures/decoder.py. Fixtures are read from the sources, tests run from dist.
 const root = fileURLToPath(new URL('../../src/models/fixtures', import.meta.url))
-const fixtures = [
-  ...['llama', 'smollm2', 'llama3', 'llama-linear', 'mistral', 'qwen2', 'qwen2-yarn', 'qwen3', 'gemma2', 'gemma3'],
-  ...['phi3', 'phi3-longrope', 'gpt2', 'gpt2-scaled', 'gpt-neox', 'gpt-neox-serial'],
-]
+const fixtures =
+  'llama smollm2 llama3 llama-linear mistral qwen2 qwen2-yarn qwen3 gemma2 gemma3 phi3 phi3-longrope gpt2 gpt2-scaled gpt-neox gpt-neox-serial'.split(
+    ' ',
+  )
 
 interface Fixture {
   config: DecoderConfig

@@ -14,7 +14,6 @@ import {
 import type { DecoderConfig } from './decoder-config.js'
 import { familyOf } from './families/index.js'
 import { parameterShapes } from './parameters.js'
-import { positionTables } from './rotary.js'
 
 /** What one pass of the decoder reads. Dimension names: batch, time (new tokens), cache (tokens already seen). */
 export interface DecoderInputs {
@@ -39,10 +38,6 @@ export interface DecoderInputs {
     mask: Tensor
     localMask?: Tensor
   }
-  /** @deprecated in favour of `rotary` */
-  cos?: Tensor
-  /** @deprecated in favour of `rotary` */
-  sin?: Tensor
 }
 
 export interface DecoderOutputs {
@@ -123,9 +118,7 @@ export function decoderLayer(
 
   const attend = (h: Tensor): { mixed: Tensor; key: Tensor; value: Tensor } => {
     const raw = queryKeyValue(config, names.queryKeyValue, project, h, inputs.embedded.shape)
-    const tables = sliding ? (inputs.localRotary ?? inputs.rotary) : inputs.rotary
-    const legacy = inputs.cos && inputs.sin && { cos: inputs.cos, sin: inputs.sin }
-    const rotation = tables ?? legacy
+    const rotation = sliding ? (inputs.localRotary ?? inputs.rotary) : inputs.rotary
     const turned = (y: Tensor, name: string | undefined): Tensor => {
       const perHead = transpose(norm(y, name), [0, 2, 1, 3])
       return rotation ? rotate(perHead, rotation) : perHead
@@ -237,10 +230,4 @@ export function logits(
   const table = weights[`${config.tieEmbeddings ? names.tokens : names.head}.weight`]
   const product = matmul(hidden, table, { transposeB: true })
   return softCap(adapt ? adapt(names.head, hidden, product) : product, config.logitSoftCap)
-}
-
-/** @deprecated in favour of {@link positionTables} */
-export function rotaryTables(config: DecoderConfig, length: number): { cos: Float32Array; sin: Float32Array } {
-  const { cos, sin } = positionTables(config, length)
-  return { cos: cos!, sin: sin! }
 }
