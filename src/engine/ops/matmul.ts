@@ -55,13 +55,6 @@ export const matmulOperation = operation<MatmulAttributes>({
     if (context.fewRows && flat && !transposeA && transposeB && !context.isConstant(names[1])) {
       return context.emit('Transpose', fused([names[1], names[0]], false, true), { perm: { ints: [1, 0] } })
     }
-    // A transposed left operand is turned round again for every strip of columns: before a wide product, once is faster.
-    const [rows, , , columns] = lengths(a, b, { transposeA, transposeB, alpha })
-    const wide = typeof rows === 'number' && typeof columns === 'number' && columns >= 1024 && columns > rows
-    if (flat && transposeA && !transposeB && wide) {
-      const [turned] = context.emit('Transpose', [names[0]], { perm: { ints: [1, 0] } })
-      return alpha === 1 ? context.emit('MatMul', [turned, names[1]]) : fused([turned, names[1]], false, false)
-    }
     return !transposeA && !transposeB && alpha === 1
       ? context.emit('MatMul', names)
       : fused(names, transposeA, transposeB)
