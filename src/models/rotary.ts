@@ -115,3 +115,12 @@ export function positionTables(config: DecoderConfig, length: number): PositionT
   }
   return tables
 }
+
+/**
+ * The longest sequence that a model is used for here: its context, but with `longrope` scaling the original one, up to which
+ * every position rotates by the short factors whatever the sequence grows to.
+ */
+export function usableContext(config: DecoderConfig): number {
+  const scaling = config.rotary?.scaling
+  return scaling?.kind === 'longrope' ? Math.min(config.contextLength, scaling.originalContext) : config.contextLength
+}

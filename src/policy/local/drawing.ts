@@ -3,7 +3,7 @@ import { MyriadError, type Random } from '../../core/index.js'
 import type { Program, Value } from '../../engine/index.js'
 import type { SampleRequest, StopReason } from '../types.js'
 import { drawToken, hasFilters } from './filters.js'
-import { newMask, pastMask, pastWindowMask } from './masks.js'
+import { newMask, pastMask, pastWindowMask, readBy } from './masks.js'
 import type { View } from './view.js'
 
 /** One request in a slot. Its slot is its index in the list of active sequences. */
@@ -80,7 +80,7 @@ export async function draw(
     feeds.inverseTemperature = { data: Float32Array.from(temperatures, (t) => (t === 0 ? 1 : 1 / t)), shape }
     feeds.greedy = { data: Uint8Array.from(temperatures, (t) => (t === 0 ? 1 : 0)), shape }
   }
-  const outputs = await program.run(feeds)
+  const outputs = await program.run(readBy(program, feeds))
   sequences.forEach((sequence, i) => {
     const { token, logprob } = filtered
       ? drawToken(
@@ -96,7 +96,7 @@ export async function draw(
       throw new MyriadError('numeric', `sampling request "${sequence.request.id}": the model's logprob is ${logprob}`)
     sequence.tokens.push(token)
     sequence.logprobs.push(logprob)
-    sequence.ended = endOf(sequence, view.config.contextLength, options)
+    sequence.ended = endOf(sequence, view.replica.contextLength, options)
   })
   return outputs
 }

@@ -25,6 +25,11 @@ export interface LocalPolicyOptions {
   weightDecay?: number
   /** Compute activations again in the backward pass: a third more work, a fraction of the memory. False unless given. */
   recompute?: boolean
+  /**
+   * Sample with the model's linear layers rounded to so many bits: faster, by another distribution than the one that is trained.
+   * The logprobs that come back are those sampled from; importance weights take the difference out. 4 needs an adapter.
+   */
+  samplingBits?: 8 | 4
   /** Train an adapter, new or from its folder, and leave the model's own weights as they are. */
   adapter?: AdapterSource
 }
@@ -91,6 +96,7 @@ function replicaSetup(
       tokenBudget: options.tokenBudget ?? 2048,
       weightDecay: options.weightDecay ?? 0,
       recompute: options.recompute ?? false,
+      ...(options.samplingBits === undefined ? {} : { samplingBits: options.samplingBits }),
     },
   }
 }

@@ -2,6 +2,7 @@ import {
   adapterShapes,
   parameterShapes,
   readAdapter,
+  usableContext,
   type AdapterConfig,
   type DecoderConfig,
 } from '../../models/index.js'
@@ -68,7 +69,7 @@ export class LocalPolicy implements Policy {
   constructor(setup: LocalPolicySetup | { config: DecoderConfig; threads: Threads; view: string; version: number }) {
     this.#config = setup.config
     this.vocabularySize = setup.config.vocabularySize
-    this.contextLength = setup.config.contextLength
+    this.contextLength = usableContext(setup.config)
     this.#version = setup.version ?? 0
     if ('threads' in setup) {
       this.#threads = setup.threads

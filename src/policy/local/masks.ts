@@ -1,12 +1,15 @@
 /** Additive attention masks of layers that see only so far back. */
-import type { Value } from '../../engine/index.js'
+import type { Program, Value } from '../../engine/index.js'
 import type { PackedRows } from './packing.js'
 
 /** Closes a score. Not -Infinity: a row of padding must stay finite after softmax. */
 export const closed = -1e9
 
 /** The mask of packed rows, where each token sees at most the `window` positions that end with its own. [rows, 1, length, length] */
-export function windowMask(rows: Pick<PackedRows, 'rows' | 'length' | 'positions' | 'attention'>, window: number): Float32Array {
+export function windowMask(
+  rows: Pick<PackedRows, 'rows' | 'length' | 'positions' | 'attention'>,
+  window: number,
+): Float32Array {
   const { length, positions } = rows
   const mask = rows.attention.slice()
   for (let row = 0; row < rows.rows; row++)
@@ -45,4 +48,10 @@ export function pastWindowMask(lengths: readonly number[], capacity: number, tim
     }
   })
   return { data, shape: [lengths.length, 1, time, capacity] }
+}
+
+/** The feeds that a program reads: where all layers slide, it has no use for the mask of the others. */
+export function readBy(program: Program, feeds: Record<string, Value>): Record<string, Value> {
+  const names = new Set(program.inputs.map(({ name }) => name))
+  return Object.fromEntries(Object.entries(feeds).filter(([name]) => names.has(name) || !/[mM]ask$/.test(name)))
 }

@@ -29,6 +29,7 @@ import {
   type Graph,
   type Program,
   type Tensor,
+  type Value,
 } from '../../engine/index.js'
 import {
   adapterShapes,
@@ -46,6 +47,7 @@ import {
   type DecoderConfig,
 } from '../../models/index.js'
 import type { CompiledLoss } from '../types.js'
+import { quantizedProducts, type Quantization } from './quantized.js'
 
 /** How programs are compiled: the execution provider, its threads, and what is saved where memory is short. */
 export interface Compute {
@@ -63,6 +65,14 @@ export interface ProgramSpec extends Compute {
   adapter?: AdapterConfig
 }
 
+/** How a sampling program reads the model's weights. */
+export interface SamplingSpec extends ProgramSpec {
+  /** In 8 or 4 bits instead of float32. */
+  quantized?: Quantization
+  /** Weights that never change, laid out for the kernels when the program is compiled. */
+  constants?: Record<string, Value>
+}
+
 interface Trunk {
   weights: Record<string, Tensor>
   /** The adapter's weights; empty without one. */
@@ -77,16 +87,21 @@ interface Trunk {
 function trunk(
   graph: Graph,
   spec: ProgramSpec,
-  options: { maskRows: 'batch' | 1; past?: boolean; training?: boolean },
+  options: { maskRows: 'batch' | 1; past?: boolean; training?: boolean; quantized?: Quantization },
 ): Trunk {
   const { config, adapter } = spec
-  const { maskRows, past, training = false } = options
+  const { maskRows, past, training = false, quantized } = options
   const weights = declareParameters(graph, config)
   const own = adapter ? declareAdapter(graph, adapterShapes(config, adapter)) : {}
   const dropout =
     training && adapter?.kind === 'lora' && adapter.dropout ? { seed: graph.input('dropoutSeed', [1]) } : undefined
-  const adapt = adapter && createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
-  const inputs = declareInputs(graph, config, { maskRows, past, pastTime: config.slidingWindow === undefined ? 1 : 'time' })
+  const added = adapter && createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
+  const adapt = quantized ? quantizedProducts(graph, config, quantized, added) : added
+  const inputs = declareInputs(graph, config, {
+    maskRows,
+    past,
+    pastTime: config.slidingWindow === undefined ? 1 : 'time',
+  })
   const wrapLayer = (_: number, layer: (x: Tensor) => Tensor, x: Tensor): Tensor => recompute(layer, [x])
   const outputs = decoder(config, weights, inputs, { adapt, ...(training && spec.recompute ? { wrapLayer } : {}) })
   return { weights, own, adapt, embedded: inputs.embedded, ...outputs }
@@ -97,7 +112,7 @@ function trunk(
  * and values. The draw is the inverse of the cumulative distribution at a fed uniform number: one number a token
  * crosses the boundary, not a row of the vocabulary.
  */
-export function extendProgram(spec: ProgramSpec, withPast: boolean): Promise<Program> {
+export function extendProgram(spec: SamplingSpec, withPast: boolean): Promise<Program> {
   const { graph, scoresOf, hidden, outputs } = extendGraph(spec, withPast)
   const column = (name: string): Tensor => reshape(graph.input(name, ['wanted']), ['wanted', 1])
   const inverseTemperature = column('inverseTemperature')
@@ -117,13 +132,21 @@ export function extendProgram(spec: ProgramSpec, withPast: boolean): Promise<Pro
   return compile(graph, {
     outputs: { ...outputs, token: cast(token, 'int32'), logprob: reshape(logprob, ['wanted']) },
     ...session(spec),
+    // Decoding multiplies a few rows, reading a prompt many.
+    fewRows: withPast,
+    constants: spec.constants,
   })
 }
 
 /** As {@link extendProgram}, but returns the logits [wanted, vocabulary], for draws with filters. */
-export function logitsProgram(spec: ProgramSpec, withPast: boolean): Promise<Program> {
+export function logitsProgram(spec: SamplingSpec, withPast: boolean): Promise<Program> {
   const { graph, scoresOf, hidden, outputs } = extendGraph(spec, withPast)
-  return compile(graph, { outputs: { ...outputs, logits: scoresOf(hidden) }, ...session(spec) })
+  return compile(graph, {
+    outputs: { ...outputs, logits: scoresOf(hidden) },
+    ...session(spec),
+    fewRows: withPast,
+    constants: spec.constants,
+  })
 }
 
 function session({ device, threads }: Compute): Pick<CompileOptions, 'device' | 'threads' | 'inline'> {
@@ -131,11 +154,15 @@ function session({ device, threads }: Compute): Pick<CompileOptions, 'device' | 
 }
 
 function extendGraph(
-  spec: ProgramSpec,
+  spec: SamplingSpec,
   withPast: boolean,
 ): { graph: Graph; hidden: Tensor; scoresOf: (hidden: Tensor) => Tensor; outputs: Record<string, Tensor> } {
   const graph = createGraph()
-  const { weights, hidden, keys, values, adapt } = trunk(graph, spec, { maskRows: 1, past: withPast })
+  const { weights, hidden, keys, values, adapt } = trunk(graph, spec, {
+    maskRows: 1,
+    past: withPast,
+    quantized: spec.quantized,
+  })
   const outputs: Record<string, Tensor> = {}
   keys.forEach((key, i) => (outputs[`key.${i}`] = key))
   values.forEach((value, i) => (outputs[`value.${i}`] = value))
@@ -154,7 +181,10 @@ function selectedHead(
   graph: Graph,
   spec: ProgramSpec,
   training: boolean,
-): Trunk & { rows: Tensor; head: Pick<ChunkedLogprobsOptions, 'hidden' | 'table' | 'targets' | 'chunks' | 'transform'> } {
+): Trunk & {
+  rows: Tensor
+  head: Pick<ChunkedLogprobsOptions, 'hidden' | 'table' | 'targets' | 'chunks' | 'transform'>
+} {
   const { config, tokenBudget } = spec
   const parts = trunk(graph, spec, { maskRows: 'batch', training })
   const rows = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
@@ -195,12 +225,18 @@ export function trainProgram(spec: ProgramSpec, loss: CompiledLoss): Promise<Pro
   const { logprobs, hiddenGradient, tableGradient } = chunkedLogprobs({
     ...head,
     tokens,
-    loss: (chunk, fed) => mul(fed.weights, tokenLoss(loss, chunk, (name) => fed[name])),
+    loss: (chunk, fed) =>
+      mul(
+        fed.weights,
+        tokenLoss(loss, chunk, (name) => fed[name]),
+      ),
     tableGradient: !adapter,
   })
   const outputs: Record<string, Tensor> = { logprobs }
   const looked = lookupOnly(config)
-  const trained = adapter ? own : Object.fromEntries(Object.entries(weights).filter(([name]) => name !== table && !looked.includes(name)))
+  const trained = adapter
+    ? own
+    : Object.fromEntries(Object.entries(weights).filter(([name]) => name !== table && !looked.includes(name)))
   const names = Object.keys(trained)
   const wanted = [...(adapter ? [] : [embedded]), ...Object.values(trained)]
   const gradients = grad(rows, wanted, { seed: hiddenGradient! })

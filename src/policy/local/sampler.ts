@@ -99,7 +99,7 @@ function follow(sequence: Sequence, request: SampleRequest, view: View, options:
   sequence.logprobs = []
   sequence.reading = true
   sequence.ended = undefined
-  if (request.tokens.length >= view.config.contextLength) {
+  if (request.tokens.length >= view.replica.contextLength) {
     sequence.reading = false
     sequence.ended = 'context'
   } else if (request.maxTokens <= 0) {

@@ -10,9 +10,17 @@ import {
   type Weights,
 } from '../../models/index.js'
 import type { CompiledLoss } from '../types.js'
-import { windowMask } from './masks.js'
+import { readBy, windowMask } from './masks.js'
 import { pack, type PackedRows, type PackItem } from './packing.js'
-import { extendProgram, logitsProgram, scoreProgram, trainProgram, type ProgramSpec } from './programs.js'
+import {
+  extendProgram,
+  logitsProgram,
+  scoreProgram,
+  trainProgram,
+  type ProgramSpec,
+  type SamplingSpec,
+} from './programs.js'
+import { quantizationFor, quantizedValues } from './quantized.js'
 import type { Replica } from './replica.js'
 
 /** What a replica trains on: a sequence with everything the compiled loss reads. Arrays are [tokens]. */
@@ -59,6 +67,8 @@ export class View {
   readonly shapes: Record<string, number[]>
   readonly #all: Weights
   readonly #learner: Learner | undefined
+  /** How often its weights changed. */
+  #changes = 0
 
   constructor(replica: Replica, name: string, setup: ViewSetup) {
     this.name = name
@@ -89,11 +99,37 @@ export class View {
   }
 
   extend(withPast: boolean): Promise<Program> {
-    return this.#program(`extend ${withPast}`, (spec) => extendProgram(spec, withPast))
+    return this.#sampling('extend', withPast, extendProgram)
   }
 
   logits(withPast: boolean): Promise<Program> {
-    return this.#program(`logits ${withPast}`, (spec) => logitsProgram(spec, withPast))
+    return this.#sampling('logits', withPast, logitsProgram)
+  }
+
+  /**
+   * Decoding multiplies few rows by every weight, so how weights lie in memory decides its speed: those that never change are
+   * laid out when the program is compiled, and may be rounded. Reading a prompt is like scoring.
+   */
+  #sampling(
+    kind: string,
+    withPast: boolean,
+    make: (spec: SamplingSpec, withPast: boolean) => Promise<Program>,
+  ): Promise<Program> {
+    const { config, replica } = this
+    const { samplingBits } = replica.options
+    if (!withPast) return this.#program(kind, (spec) => make(spec, false))
+    const frozen = replica.frozen && this.#all === replica.weights
+    if (samplingBits === undefined) {
+      const constants = frozen ? replica.bound : undefined
+      return this.#program(`${kind} past ${frozen}`, (spec) => make({ ...spec, constants }, true))
+    }
+    const quantized = quantizationFor(samplingBits, frozen)
+    const values = (): Record<string, Value> => quantizedValues(config, this.#all, quantized)
+    return this.#program(
+      `${kind} past ${JSON.stringify(quantized)}`,
+      (spec) => make({ ...spec, quantized, constants: frozen ? values() : undefined }, true),
+      frozen ? undefined : { mark: this.#changes, values },
+    )
   }
 
   /** Feeds of tokens at positions: looked-up embeddings and rotary tables. `shape` is [batch, time]. */
@@ -113,7 +149,7 @@ export class View {
     const entropy = items.map((item) => new Float32Array(item.tokens.length))
     const program = await this.#program('score', scoreProgram)
     for (const rows of this.#pack(items)) {
-      const result = await program.run(this.#feeds(rows, temperature))
+      const result = await program.run(readBy(program, this.#feeds(rows, temperature)))
       const values = result.logprobs.data as Float32Array
       const entropies = result.entropy.data as Float32Array
       for (let i = 0; i < rows.select.length; i++) {
@@ -154,10 +190,12 @@ export class View {
         })
       if (reads.has('dropoutSeed'))
         feeds.dropoutSeed = {
-          data: Float32Array.of(deriveSeed(state.steps, 'dropout', this.#learning().gradients.indexOf(gradient), index) % 65536),
+          data: Float32Array.of(
+            deriveSeed(state.steps, 'dropout', this.#learning().gradients.indexOf(gradient), index) % 65536,
+          ),
           shape: [1],
         }
-      const { logprobs: values, embedded, ...gradients } = await program.run(feeds)
+      const { logprobs: values, embedded, ...gradients } = await program.run(readBy(program, feeds))
       for (let i = 0; i < rows.select.length; i++)
         logprobs[rows.sequence[i]][rows.entry[i]] = (values.data as Float32Array)[i]
       for (const [name, value] of Object.entries(gradients)) addInto(this.gradientOf(name), value.data as Float32Array)
@@ -200,7 +238,13 @@ export class View {
       state.steps = steps
       optimizer.step(this.own, { [name]: sum }, state, learningRate)
     }
+    this.changed()
     return { applied: true, norm }
+  }
+
+  /** To be called when its weights were written to from outside. */
+  changed(): void {
+    this.#changes++
   }
 
   #learn({ buffers, own }: NonNullable<ViewSetup['gradients']>): Learner {
@@ -234,11 +278,14 @@ export class View {
     throw new MyriadError('usage', 'this policy is a frozen copy: it can be sampled and scored, not trained')
   }
 
-  #program(key: string, make: (spec: ProgramSpec) => Promise<Program>): Promise<Program> {
+  #program(
+    key: string,
+    make: (spec: ProgramSpec) => Promise<Program>,
+    extra?: Parameters<Replica['program']>[3],
+  ): Promise<Program> {
     const { config, adapter, replica } = this
-    return replica.program(this, `${key} ${JSON.stringify(adapter ?? null)}`, () =>
-      make({ config, adapter, ...replica.options }),
-    )
+    const whole = `${key} ${JSON.stringify(adapter ?? null)}`
+    return replica.program(this, whole, () => make({ config, adapter, ...replica.options }), extra)
   }
 
   #pack(items: readonly PackItem[]): PackedRows[] {
@@ -256,8 +303,7 @@ export class View {
       targets: { data: rows.targets, shape: [rows.targets.length] },
       inverseTemperature: { data: Float32Array.of(temperature === 0 ? 1 : 1 / temperature), shape: [1] },
     }
-    if (slidingWindow !== undefined)
-      feeds.localMask = { data: windowMask(rows, slidingWindow), shape: maskShape }
+    if (slidingWindow !== undefined) feeds.localMask = { data: windowMask(rows, slidingWindow), shape: maskShape }
     return feeds
   }
 }

@@ -109,6 +109,7 @@ const calls: {
       data.set(stored[key])
     }
     view.optimizerState.steps = state.data.optimizerSteps
+    view.changed()
     return { version: state.data.version }
   },
   async close() {
