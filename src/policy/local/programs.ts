@@ -174,8 +174,11 @@ function extendGraph(
   }
 }
 
-/** The vocabulary projection is cut so that the scores of one chunk hold about this many numbers. */
-const chunkSize = 8 << 20
+/**
+ * Rows of the vocabulary projection that are computed together. Fewer multiply slowly, more hold more scores at once; with
+ * the gradient of the table each chunk adds to all of it, so they are larger then.
+ */
+const chunkRows = { frozen: 256, trained: 512 }
 
 function selectedHead(
   graph: Graph,
@@ -198,7 +201,7 @@ function selectedHead(
       hidden: scaled,
       table: parts.weights[headTable(config)],
       targets: graph.input('targets', ['wanted'], 'int32'),
-      chunks: Math.ceil((tokenBudget * config.vocabularySize) / chunkSize),
+      chunks: Math.max(1, Math.round(tokenBudget / chunkRows[training && !spec.adapter ? 'trained' : 'frozen'])),
       transform: cap === undefined ? undefined : (scores) => mul(softCap(scores, cap), inverseTemperature),
     },
   }

@@ -229,14 +229,12 @@ export class View {
     for (const name of Object.keys(offsets)) squares += squareSum(summed(name))
     const norm = Math.sqrt(squares)
     if (!Number.isFinite(norm)) return { applied: false, norm }
-    const scale = norm > clipNorm ? clipNorm / norm : 1
+    const gradientScale = norm > clipNorm ? clipNorm / norm : 1
     const steps = state.steps
     for (const name of Object.keys(offsets)) {
-      const sum = summed(name)
-      if (scale !== 1) for (let i = 0; i < sum.length; i++) sum[i] *= scale
       // The optimizer counts a step a call; these calls are all parts of one.
       state.steps = steps
-      optimizer.step(this.own, { [name]: sum }, state, learningRate)
+      optimizer.step(this.own, { [name]: summed(name) }, state, learningRate, { gradientScale })
     }
     this.changed()
     return { applied: true, norm }
