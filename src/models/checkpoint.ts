@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync, copyFileSync, existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGguf } from '../core/gguf.js'
 import { MyriadError } from '../core/index.js'
@@ -7,15 +7,6 @@ import { readGguf, readGgufConfig } from './gguf.js'
 import { hasSafetensors, readWeights, writeWeights } from './model-folder.js'
 import { parameterShapes, type Weights } from './parameters.js'
 import { writeFailure, writeSafetensors, type NamedTensor, type StoredType } from './safetensors.js'
-
-/** Files of a tokenizer that travel with a model. */
-export const tokenizerFiles = [
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'chat_template.jinja',
-  'special_tokens_map.json',
-  'generation_config.json',
-] as const
 
 /**
  * The GGUF file that a path means as a model: a .gguf file, or the only one in a folder that has no safetensors;
@@ -53,8 +44,6 @@ export interface WriteCheckpointOptions {
   dtype?: StoredType
   /** Weights go to several files of at most this many bytes and an index; 5e9 unless given, as transformers does. */
   shardBytes?: number
-  /** A model folder whose tokenizer files and generation_config.json are copied along. */
-  tokenizerFrom?: string
   /** Further safetensors files: optimizer state and the like. */
   extra?: Record<string, Record<string, NamedTensor>>
   /** Further JSON files. */
@@ -89,11 +78,6 @@ export function writeCheckpoint(
     for (const [file, content] of Object.entries(options.json ?? {}))
       writeFileSync(join(partial, file), `${JSON.stringify(content, null, 2)}\n`)
     for (const [file, text] of Object.entries(options.files ?? {})) writeFileSync(join(partial, file), text)
-    if (options.tokenizerFrom !== undefined)
-      for (const file of tokenizerFiles) {
-        const source = join(options.tokenizerFrom, file)
-        if (existsSync(source)) copyFileSync(source, join(partial, file))
-      }
     const old = `${folder}.old`
     rmSync(old, { recursive: true, force: true })
     if (existsSync(folder)) renameSync(folder, old)

@@ -37,7 +37,8 @@ const arena = 1.5
  * An estimate of the memory that a model takes: 4 bytes for every weight, 8 for AdamW's two moments of it, 8 for its
  * gradient (the sum, and that of the pass under way), and activations: a layer keeps about 10 vectors of the hidden size and
  * 4 of the feed-forward layer's for every token, times what the runtime adds. Measured for one worker that trains
- * SmolLM2-135M whole: 6.1, 4.5 and 4.0 GB at 1,024, 512 and 256 tokens a pass, where this says 6.1, 4.5 and 3.7.
+ * SmolLM2-135M whole, scores at once: 6.1, 4.5 and 4.0 GB at 1,024, 512 and 256 tokens a pass, where this says 6.1, 4.5 and
+ * 3.7.
  *
  * @example memoryNeeded(config, { workers: 2, train: 'all' }).bytes
  */
@@ -92,7 +93,7 @@ export function requireMemory(what: string, need: MemoryNeed, machine: MachineMe
   throw new MyriadError(
     'device',
     `${what} needs about ${gigabytes(need.bytes)} of memory (${parts.join(', ')}); ${gigabytes(machine.available)} of ` +
-      `${gigabytes(machine.total)} are free: use fewer workers, train an adapter instead of all weights, or take a smaller model`,
+      `${gigabytes(machine.total)} are free: use fewer workers, a smaller tokenBudget or recompute, an adapter instead of all weights, or a smaller model`,
   )
 }
 

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import { deriveSeed } from '../core/index.js'
 import { grpo, type Algorithm } from '../algorithms/grpo.js'
 import { mixture } from '../curriculum/mixture.js'
 import type { Curriculum } from '../curriculum/types.js'
+import { adapterShapes, memoryNeeded, readCheckpointConfig, requireMemory } from '../models/index.js'
 import { openLocalPolicy } from '../policy/local/index.js'
 import type { Policy } from '../policy/types.js'
 import { taskById } from '../tasks/registry.js'
@@ -48,6 +50,7 @@ function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTas
 
 async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
   const { workers, threads, device, memory, adapter, seed } = config
+  await requireTrainable(config)
   return openLocalPolicy(config.model, {
     workers,
     threads,
@@ -55,4 +58,15 @@ async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; ch
     ...memory,
     ...(adapter ? { adapter: { config: adapter, seed: deriveSeed(seed, 'adapter') } } : {}),
   })
+}
+
+/** Refuses, before anything is loaded, a model that this machine has not the memory to train. */
+async function requireTrainable({ model, workers, memory, adapter }: TrainConfig): Promise<void> {
+  if (!existsSync(model)) return // says so itself when it is opened
+  const decoder = await readCheckpointConfig(model)
+  const adapted =
+    adapter && Object.values(adapterShapes(decoder, adapter)).map((shape) => shape.reduce((a, b) => a * b, 1))
+  const train = adapted ? { adapterParameters: adapted.reduce((a, b) => a + b, 0) } : 'all'
+  const { tokenBudget, recompute } = memory
+  requireMemory(`training ${model}`, memoryNeeded(decoder, { workers, train, tokenBudget, recompute, logitChunk: 512 }))
 }

@@ -2,7 +2,13 @@
 import { existsSync } from 'node:fs'
 import { MyriadError } from '../../core/index.js'
 import type { Device } from '../../engine/index.js'
-import { readCheckpointConfig, type DecoderConfig, type Weights } from '../../models/index.js'
+import {
+  memoryNeeded,
+  readCheckpointConfig,
+  requireMemory,
+  type DecoderConfig,
+  type Weights,
+} from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
 import { LocalPolicy, type AdapterSource, type LocalPolicySetup } from './local-policy.js'
 
@@ -42,7 +48,8 @@ export interface LocalPolicyOptions {
  * const [reply] = await policy.sample([{ id: '0', tokens: chat.prompt(messages), maxTokens: 16, seed: 1 }])
  * console.log(chat.tokenizer.decode(reply.tokens))
  *
- * @throws MyriadError 'checkpoint' when a file is missing or damaged, or the tokenizer has more tokens than the model
+ * @throws MyriadError 'checkpoint' when a file is missing or damaged, or the tokenizer has more tokens than the model;
+ *   'device' when the weights would not fit into memory
  */
 export async function openLocalPolicy(
   folder: string,
@@ -51,6 +58,7 @@ export async function openLocalPolicy(
   if (!existsSync(folder))
     throw new MyriadError('usage', `there is no model ${folder}: give a folder that holds config.json, or a GGUF file`)
   const config = await readCheckpointConfig(folder)
+  requireMemory(folder, memoryNeeded(config, { workers: options.workers ?? 2 }))
   const tokenizer = await loadTokenizer(folder)
   if (tokenizer.vocabularySize > config.vocabularySize)
     throw new MyriadError(

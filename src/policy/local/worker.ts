@@ -12,7 +12,7 @@ import {
 } from '../../models/index.js'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { loadTokenizer, type Tokenizer } from '../../text/index.js'
+import { loadTokenizer, tokenizerFilesOf, type Tokenizer } from '../../text/index.js'
 import type { SampleRequest } from '../types.js'
 import { KeyValueCache } from './cache.js'
 import { firstView, type FromWorker, type ToWorker, type WorkerCalls, type WorkerSetup } from './protocol.js'
@@ -89,7 +89,7 @@ const calls: {
       : undefined
     if (view.adapter)
       writeAdapter(folder, { config, adapter: view.adapter, weights: view.own, base: baseName(), extra, json })
-    else writeCheckpoint(folder, config, view.own, { tokenizerFrom: setup.tokenizerFolder, extra, json })
+    else writeCheckpoint(folder, config, view.own, { files: await tokenizerFiles(), extra, json })
   },
   async load(name, folder) {
     const view = replica.view(name)
@@ -116,6 +116,11 @@ const calls: {
     await replica.close()
     setImmediate(() => process.exit(0))
   },
+}
+
+/** Of a GGUF file too: a checkpoint holds all it takes to go on with it. */
+async function tokenizerFiles(): Promise<Record<string, string>> {
+  return setup.tokenizerFolder === undefined ? {} : tokenizerFilesOf(setup.tokenizerFolder)
 }
 
 /** Stop strings are found in decoded text; the tokenizer is read when first needed. */

@@ -22,6 +22,7 @@ import {
   createChatFormat,
   defaultSpecialTokens,
   loadTokenizer,
+  tokenizerFilesOf,
   saveTokenizer,
   trainBpe,
   type ChatFormat,
@@ -191,7 +192,7 @@ async function main(): Promise<void> {
   }
   await policy.close()
   const { weights } = await readCheckpoint(`${checkpoint}-${totalSteps}`)
-  writeCheckpoint(flags.out, config, weights, { dtype: 'F16', tokenizerFrom: tokenizerFolder })
+  writeCheckpoint(flags.out, config, weights, { dtype: 'F16', files: await tokenizerFilesOf(tokenizerFolder) })
   say(`wrote ${flags.out}`)
 }
 
