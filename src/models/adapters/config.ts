@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import { linearModules } from '../parameters.js'
+import { prefixSchema, promptSchema } from './prompt.js'
 
 /**
  * A low-rank adapter (Hu et al. 2021, https://arxiv.org/abs/2106.09685): a linear layer's product x Wᵀ becomes
@@ -32,9 +33,9 @@ export type LoraConfigInput = z.input<typeof loraSchema>
 export type LoraConfig = z.output<typeof loraSchema>
 
 /** What may be trained in a model's place. */
-export const adapterSchema = loraSchema
-export type AdapterConfigInput = LoraConfigInput
-export type AdapterConfig = LoraConfig
+export const adapterSchema = z.discriminatedUnion('kind', [loraSchema, promptSchema, prefixSchema])
+export type AdapterConfigInput = z.input<typeof adapterSchema>
+export type AdapterConfig = z.output<typeof adapterSchema>
 
 /** A linear layer that an adapter changes. */
 export interface AdaptedModule {
@@ -52,7 +53,7 @@ export interface AdaptedModule {
  *
  * @throws MyriadError 'usage' when the targets name none, with the names there are
  */
-export function adaptedModules(config: DecoderConfig, adapter: AdapterConfig): AdaptedModule[] {
+export function adaptedModules(config: DecoderConfig, adapter: LoraConfig): AdaptedModule[] {
   const all = linearModules(config)
   const chosen = all.filter(({ name }, i) => isTarget(name, i === all.length - 1, adapter.targets))
   if (chosen.length === 0) {
@@ -66,7 +67,7 @@ export function adaptedModules(config: DecoderConfig, adapter: AdapterConfig): A
   })
 }
 
-function isTarget(name: string, isHead: boolean, targets: AdapterConfig['targets']): boolean {
+function isTarget(name: string, isHead: boolean, targets: LoraConfig['targets']): boolean {
   if (targets === 'all-linear') return !isHead
   if (typeof targets !== 'string') return targets.some((target) => name === target || name.endsWith(`.${target}`))
   try {

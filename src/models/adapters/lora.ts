@@ -9,14 +9,13 @@ import {
   sqrt,
   stopGradient,
   sum,
-  type Graph,
   type Tensor,
 } from '../../engine/index.js'
 import type { Adapt } from '../blocks.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import { embeddingTables } from '../embedding.js'
 import { parameterShapes, type Weights } from '../parameters.js'
-import { adaptedModules, type AdaptedModule, type AdapterConfig } from './config.js'
+import { adaptedModules, type AdaptedModule, type LoraConfig } from './config.js'
 import { dropout } from './dropout.js'
 
 const names = (module: string): { a: string; b: string; magnitude: string } => ({
@@ -25,8 +24,8 @@ const names = (module: string): { a: string; b: string; magnitude: string } => (
   magnitude: `${module}.lora_magnitude_vector`,
 })
 
-/** Name and shape of every weight of an adapter: PEFT's names without their prefix `base_model.model.`. */
-export function adapterShapes(config: DecoderConfig, adapter: AdapterConfig): Record<string, number[]> {
+/** Name and shape of every weight of a low-rank adapter. */
+export function loraShapes(config: DecoderConfig, adapter: LoraConfig): Record<string, number[]> {
   const shapes: Record<string, number[]> = {}
   for (const module of adaptedModules(config, adapter)) {
     const { a, b, magnitude } = names(module.name)
@@ -43,7 +42,7 @@ export function adapterShapes(config: DecoderConfig, adapter: AdapterConfig): Re
  *
  * @param base the model's weights; read for DoRA only
  */
-export function initializeAdapter(config: DecoderConfig, adapter: AdapterConfig, seed: number, base: Weights): Weights {
+export function initializeLora(config: DecoderConfig, adapter: LoraConfig, seed: number, base: Weights): Weights {
   const weights: Weights = {}
   for (const module of adaptedModules(config, adapter)) {
     const { a, b, magnitude } = names(module.name)
@@ -56,11 +55,6 @@ export function initializeAdapter(config: DecoderConfig, adapter: AdapterConfig,
   return weights
 }
 
-/** Declares an adapter's weights on a graph. */
-export function declareAdapter(graph: Graph, shapes: Record<string, number[]>): Record<string, Tensor> {
-  return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, graph.parameter(name, shape)]))
-}
-
 /**
  * The graph of an adapter, for `decoder(..., { adapt })`.
  *
@@ -71,7 +65,7 @@ export function declareAdapter(graph: Graph, shapes: Record<string, number[]>): 
  */
 export function createAdapt(options: {
   config: DecoderConfig
-  adapter: AdapterConfig
+  adapter: LoraConfig
   parameters: Record<string, Tensor>
   baseWeights: Record<string, Tensor>
   dropout?: { seed: Tensor }

@@ -5,8 +5,9 @@ import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import type { Weights } from '../parameters.js'
 import { readSafetensors, writeFailure, writeSafetensors, type NamedTensor } from '../safetensors.js'
-import { loraSchema, type AdapterConfig } from './config.js'
-import { adapterShapes } from './lora.js'
+import { adapterShapes } from './adapter.js'
+import { loraSchema, type AdapterConfig, type LoraConfig } from './config.js'
+import { promptFields, promptTypes, readPromptFields } from './peft-prompt.js'
 
 const prefix = 'base_model.model.'
 const configFile = 'adapter_config.json'
@@ -55,8 +56,12 @@ export function readAdapterConfig(folder: string): { adapter: AdapterConfig; bas
     throw new MyriadError('checkpoint', `cannot read ${file}: is ${folder} the folder of an adapter?`, { cause: error })
   }
   const kind = (json as { peft_type?: unknown } | null)?.peft_type
+  if (typeof kind === 'string' && promptTypes.includes(kind)) return readPromptFields(file, json)
   if (typeof kind === 'string' && kind !== 'LORA')
-    throw new MyriadError('checkpoint', `${file}: adapters of type "${kind}" are not supported; supported is LORA`)
+    throw new MyriadError(
+      'checkpoint',
+      `${file}: adapters of type "${kind}" are not supported; supported are LORA, ${promptTypes.join(', ')}`,
+    )
   const parsed = peftSchema.safeParse(json)
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `"${issue.path.join('.')}": ${issue.message}`)
@@ -101,20 +106,21 @@ export function readAdapter(
   const { tensors } = readSafetensors(file)
   const shapes = adapterShapes(config, adapter)
   const weights: Weights = {}
+  const stored = storedPrefix(adapter)
   for (const [name, shape] of Object.entries(shapes)) {
-    const tensor = tensors[prefix + name]
-    if (!tensor) throw new MyriadError('checkpoint', `${file} lacks tensor "${prefix}${name}" [${shape}]`)
+    const tensor = tensors[stored + name]
+    if (!tensor) throw new MyriadError('checkpoint', `${file} lacks tensor "${stored}${name}" [${shape}]`)
     if (tensor.shape.join() !== shape.join())
       throw new MyriadError(
         'checkpoint',
-        `${file}: tensor "${prefix}${name}" has shape [${tensor.shape}], the model and the configuration ask for [${shape}]`,
+        `${file}: tensor "${stored}${name}" has shape [${tensor.shape}], the model and the configuration ask for [${shape}]`,
       )
     const bad = tensor.data.findIndex((value) => !Number.isFinite(value))
     if (bad >= 0)
-      throw new MyriadError('checkpoint', `${file}: tensor "${prefix}${name}" holds ${tensor.data[bad]} at ${bad}`)
+      throw new MyriadError('checkpoint', `${file}: tensor "${stored}${name}" holds ${tensor.data[bad]} at ${bad}`)
     weights[name] = tensor.data
   }
-  const unknown = Object.keys(tensors).filter((name) => !(name.slice(prefix.length) in shapes))
+  const unknown = Object.keys(tensors).filter((name) => !(name.slice(stored.length) in shapes))
   if (unknown.length > 0)
     throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${unknown.join(', ')}`)
   return { adapter, base, weights }
@@ -140,26 +146,16 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     mkdirSync(partial, { recursive: true })
     const tensors = Object.fromEntries(
       Object.entries(adapterShapes(config, adapter)).map(([name, shape]) => [
-        prefix + name,
+        storedPrefix(adapter) + name,
         { shape, data: weights[name] },
       ]),
     )
     writeSafetensors(join(partial, weightsFile), tensors)
     const peft = {
-      peft_type: 'LORA',
       task_type: 'CAUSAL_LM',
       base_model_name_or_path: base ?? null,
-      r: adapter.rank,
-      lora_alpha: adapter.alpha,
-      target_modules: adapter.targets,
-      lora_dropout: adapter.dropout,
-      use_rslora: adapter.rankStabilized,
-      use_dora: adapter.dora,
-      rank_pattern: adapter.rankPattern,
-      alpha_pattern: adapter.alphaPattern,
-      bias: 'none',
-      fan_in_fan_out: config.modelType === 'gpt2',
       inference_mode: true,
+      ...(adapter.kind === 'lora' ? loraFields(config, adapter) : promptFields(config, adapter)),
     }
     writeFileSync(join(partial, configFile), `${JSON.stringify(peft, null, 2)}\n`)
     for (const [file, content] of Object.entries(options.extra ?? {})) writeSafetensors(join(partial, file), content)
@@ -174,6 +170,27 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     if (error instanceof MyriadError) throw error
     throw writeFailure(folder, error)
   }
+}
+
+function loraFields(config: DecoderConfig, adapter: LoraConfig): Record<string, unknown> {
+  return {
+    peft_type: 'LORA',
+    r: adapter.rank,
+    lora_alpha: adapter.alpha,
+    target_modules: adapter.targets,
+    lora_dropout: adapter.dropout,
+    use_rslora: adapter.rankStabilized,
+    use_dora: adapter.dora,
+    rank_pattern: adapter.rankPattern,
+    alpha_pattern: adapter.alphaPattern,
+    bias: 'none',
+    fan_in_fan_out: config.modelType === 'gpt2',
+  }
+}
+
+/** PEFT names adapted modules from its own wrapper on; the weight of virtual tokens it names plainly. */
+function storedPrefix(adapter: AdapterConfig): string {
+  return adapter.kind === 'lora' ? prefix : ''
 }
 
 function renameIfPresent(from: string, to: string): void {

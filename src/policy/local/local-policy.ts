@@ -1,3 +1,4 @@
+import { MyriadError } from '../../core/index.js'
 import {
   adapterShapes,
   parameterShapes,
@@ -45,8 +46,12 @@ export interface LocalPolicySetup {
 export type AdapterSource = { config: AdapterConfig; seed?: number } | { folder: string }
 
 function openAdapter(config: DecoderConfig, source: AdapterSource): NonNullable<ViewSetup['adapter']> {
+  if ('config' in source && source.config.kind !== 'lora')
+    throw new MyriadError('usage', `adapters of kind "${source.config.kind}" cannot be opened as a policy yet`)
   if ('config' in source) return { config: source.config, seed: source.seed ?? 0 }
   const { adapter, weights } = readAdapter(source.folder, config)
+  if (adapter.kind !== 'lora')
+    throw new MyriadError('usage', `adapters of kind "${adapter.kind}" cannot be opened as a policy yet`)
   return { config: adapter, weights }
 }
 

@@ -95,7 +95,10 @@ function trunk(
   const own = adapter ? declareAdapter(graph, adapterShapes(config, adapter)) : {}
   const dropout =
     training && adapter?.kind === 'lora' && adapter.dropout ? { seed: graph.input('dropoutSeed', [1]) } : undefined
-  const added = adapter && createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
+  const added =
+    adapter?.kind === 'lora'
+      ? createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
+      : undefined
   const adapt = quantized ? quantizedProducts(graph, config, quantized, added) : added
   const inputs = declareInputs(graph, config, {
     maskRows,
