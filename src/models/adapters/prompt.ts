@@ -3,6 +3,7 @@ import { createRandom, deriveSeed, MyriadError, type Random } from '../../core/i
 import type { DecoderConfig } from '../decoder-config.js'
 import { copyRows, embeddingTables } from '../embedding.js'
 import type { Weights } from '../parameters.js'
+import { usableContext } from '../rotary.js'
 
 /** A soft prompt (Lester et al. 2021, https://arxiv.org/abs/2104.08691): embeddings of virtual tokens before every sequence. */
 export const promptSchema = z.strictObject({
@@ -40,8 +41,8 @@ export function requirePromptable(config: DecoderConfig, adapter: PromptConfig |
   if (config.slidingWindow !== undefined)
     refuse('its layers see a window only, which the virtual tokens would soon leave; train a "lora"')
   if (config.embeddingScale !== 1) refuse('it scales its embeddings; train a "lora"')
-  if (adapter.tokens >= config.contextLength)
-    refuse(`${adapter.tokens} virtual tokens leave nothing of its context of ${config.contextLength}`)
+  const context = usableContext(config)
+  if (adapter.tokens >= context) refuse(`${adapter.tokens} virtual tokens leave nothing of its context of ${context}`)
 }
 
 /** A prompt is [tokens, hidden]; a prefix [tokens, layers * 2 * keyValueHeads * headDimension], a layer's keys before its values. */

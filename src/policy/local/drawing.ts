@@ -11,7 +11,7 @@ export interface Sequence {
   request: SampleRequest
   random: Random
   stops: ReadonlySet<number>
-  /** Tokens whose keys and values are cached. */
+  /** Tokens whose keys and values are cached, the virtual ones of an adapter among them. */
   cached: number
   tokens: number[]
   logprobs: number[]
@@ -96,7 +96,7 @@ export async function draw(
       throw new MyriadError('numeric', `sampling request "${sequence.request.id}": the model's logprob is ${logprob}`)
     sequence.tokens.push(token)
     sequence.logprobs.push(logprob)
-    sequence.ended = endOf(sequence, view.replica.contextLength, options)
+    sequence.ended = endOf(sequence, view.contextLength, options)
   })
   return outputs
 }

@@ -1,9 +1,9 @@
-import { MyriadError } from '../../core/index.js'
 import {
   adapterShapes,
   parameterShapes,
   readAdapter,
   usableContext,
+  virtualTokens,
   type AdapterConfig,
   type DecoderConfig,
 } from '../../models/index.js'
@@ -46,12 +46,8 @@ export interface LocalPolicySetup {
 export type AdapterSource = { config: AdapterConfig; seed?: number } | { folder: string }
 
 function openAdapter(config: DecoderConfig, source: AdapterSource): NonNullable<ViewSetup['adapter']> {
-  if ('config' in source && source.config.kind !== 'lora')
-    throw new MyriadError('usage', `adapters of kind "${source.config.kind}" cannot be opened as a policy yet`)
   if ('config' in source) return { config: source.config, seed: source.seed ?? 0 }
   const { adapter, weights } = readAdapter(source.folder, config)
-  if (adapter.kind !== 'lora')
-    throw new MyriadError('usage', `adapters of kind "${adapter.kind}" cannot be opened as a policy yet`)
   return { config: adapter, weights }
 }
 
@@ -71,16 +67,22 @@ export class LocalPolicy implements Policy {
   #version: number
   #closed = false
 
-  constructor(setup: LocalPolicySetup | { config: DecoderConfig; threads: Threads; view: string; version: number }) {
+  constructor(
+    setup:
+      | LocalPolicySetup
+      | { config: DecoderConfig; threads: Threads; view: string; version: number; contextLength: number },
+  ) {
     this.#config = setup.config
     this.vocabularySize = setup.config.vocabularySize
-    this.contextLength = usableContext(setup.config)
     this.#version = setup.version ?? 0
     if ('threads' in setup) {
       this.#threads = setup.threads
       this.#view = setup.view
+      this.contextLength = setup.contextLength
     } else {
-      this.#threads = new Threads(setup.workers, setup, trainedViews(setup.config, setup.workers, setup.adapter))
+      const views = trainedViews(setup.config, setup.workers, setup.adapter)
+      this.contextLength = contextOf(setup.config, views)
+      this.#threads = new Threads(setup.workers, setup, views)
       this.#view = firstView
     }
   }
@@ -164,14 +166,14 @@ export class LocalPolicy implements Policy {
   async snapshot(): Promise<LocalPolicy> {
     const view = this.#threads.join()
     await this.#threads.each('copyView', () => [this.#view, view])
-    return this.#share(view, this.#version)
+    return this.#share(view, this.#version, this.contextLength)
   }
 
   /** The model without any adapter, on the same threads and weights. Frozen. */
   async base(): Promise<LocalPolicy> {
     const view = this.#threads.join()
     await this.#threads.each('addView', () => [view, {}])
-    return this.#share(view, 0)
+    return this.#share(view, 0, contextOf(this.#config, []))
   }
 
   /**
@@ -182,7 +184,7 @@ export class LocalPolicy implements Policy {
     const view = this.#threads.join()
     const setups = trainedViews(this.#config, this.#threads.all.length, source)
     await this.#threads.each('addView', (i) => [view, setups[i]])
-    return this.#share(view, 0)
+    return this.#share(view, 0, contextOf(this.#config, setups))
   }
 
   async save(folder: string, options: { optimizer?: boolean } = {}): Promise<void> {
@@ -200,8 +202,8 @@ export class LocalPolicy implements Policy {
     await this.#threads.leave(this.#view)
   }
 
-  #share(view: string, version: number): LocalPolicy {
-    return new LocalPolicy({ config: this.#config, threads: this.#threads, view, version })
+  #share(view: string, version: number, contextLength: number): LocalPolicy {
+    return new LocalPolicy({ config: this.#config, threads: this.#threads, view, version, contextLength })
   }
 
   async #score(
@@ -241,6 +243,11 @@ export class LocalPolicy implements Policy {
       }
     return shares
   }
+}
+
+/** Longest sequence in tokens: the virtual ones of an adapter take their share of the model's context. */
+function contextOf(config: DecoderConfig, [view]: readonly ViewSetup[]): number {
+  return usableContext(config) - virtualTokens(view?.adapter?.config)
 }
 
 /** What each replica's view has of its own to train: one gradient a replica, in memory that all share. */

@@ -6,8 +6,10 @@ import {
   clip,
   compile,
   createGraph,
+  concat,
   cumsum,
   exp,
+  expand,
   gather,
   grad,
   less,
@@ -42,9 +44,11 @@ import {
   logits,
   lookupOnly,
   softCap,
+  virtualPast,
   type Adapt,
   type AdapterConfig,
   type DecoderConfig,
+  type DecoderInputs,
 } from '../../models/index.js'
 import type { CompiledLoss } from '../types.js'
 import { quantizedProducts, type Quantization } from './quantized.js'
@@ -79,6 +83,8 @@ interface Trunk {
   own: Record<string, Tensor>
   adapt: Adapt | undefined
   embedded: Tensor
+  /** Keys and values of virtual tokens, where this graph computes them. */
+  before: DecoderInputs['past']
   hidden: Tensor
   keys: Tensor[]
   values: Tensor[]
@@ -100,14 +106,20 @@ function trunk(
       ? createAdapt({ config, adapter, parameters: own, baseWeights: weights, dropout })
       : undefined
   const adapt = quantized ? quantizedProducts(graph, config, quantized, added) : added
-  const inputs = declareInputs(graph, config, {
+  // Virtual tokens stand at the beginning of a cache; where there is none, they are computed.
+  const before =
+    adapter && adapter.kind !== 'lora' && !past
+      ? virtualPast({ config, adapter, parameters: own, baseWeights: weights })
+      : undefined
+  const declared = declareInputs(graph, config, {
     maskRows,
     past,
     pastTime: config.slidingWindow === undefined ? 1 : 'time',
   })
+  const inputs = before ? { ...declared, past: before } : declared
   const wrapLayer = (_: number, layer: (x: Tensor) => Tensor, x: Tensor): Tensor => recompute(layer, [x])
   const outputs = decoder(config, weights, inputs, { adapt, ...(training && spec.recompute ? { wrapLayer } : {}) })
-  return { weights, own, adapt, embedded: inputs.embedded, ...outputs }
+  return { weights, own, adapt, embedded: inputs.embedded, before, ...outputs }
 }
 
 /**
@@ -161,14 +173,20 @@ function extendGraph(
   withPast: boolean,
 ): { graph: Graph; hidden: Tensor; scoresOf: (hidden: Tensor) => Tensor; outputs: Record<string, Tensor> } {
   const graph = createGraph()
-  const { weights, hidden, keys, values, adapt } = trunk(graph, spec, {
+  const { weights, before, hidden, keys, values, adapt } = trunk(graph, spec, {
     maskRows: 1,
     past: withPast,
     quantized: spec.quantized,
   })
   const outputs: Record<string, Tensor> = {}
-  keys.forEach((key, i) => (outputs[`key.${i}`] = key))
-  values.forEach((value, i) => (outputs[`value.${i}`] = value))
+  // A cache begins with the virtual tokens.
+  const cached = (first: Tensor | undefined, made: Tensor): Tensor => {
+    if (!first) return made
+    const [, ...rest] = first.shape
+    return concat([expand(first, [made.shape[0], ...rest]), made], { axis: 2 })
+  }
+  keys.forEach((key, i) => (outputs[`key.${i}`] = cached(before?.keys[i], key)))
+  values.forEach((value, i) => (outputs[`value.${i}`] = cached(before?.values[i], value)))
   return {
     graph,
     hidden: gather(hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 }),

@@ -99,7 +99,7 @@ function follow(sequence: Sequence, request: SampleRequest, view: View, options:
   sequence.logprobs = []
   sequence.reading = true
   sequence.ended = undefined
-  if (request.tokens.length >= view.replica.contextLength) {
+  if (request.tokens.length >= view.contextLength) {
     sequence.reading = false
     sequence.ended = 'context'
   } else if (request.maxTokens <= 0) {
@@ -147,7 +147,9 @@ async function read(
 ): Promise<void> {
   const slots = new Map(active.map((sequence, slot) => [sequence, slot]))
   const lengths = active.map((sequence) => sequence.cached)
-  cache.resize(Math.max(...active.map(({ request, cached }) => Math.max(request.tokens.length, cached) + 1)), lengths)
+  const before = view.virtualTokens
+  const needed = active.map(({ request, cached }) => Math.max(before + request.tokens.length, cached) + 1)
+  cache.resize(Math.max(...needed), lengths)
   const rows = new Map<string, Sequence[]>()
   for (const reader of readers) {
     // A sequence with a cache has its own past; only fresh ones can share a row.
@@ -156,7 +158,8 @@ async function read(
     if (row) row.push(reader)
     else rows.set(key, [reader])
   }
-  const unread = (row: readonly Sequence[]): number => row[0].request.tokens.length - row[0].cached
+  const seen = ({ cached }: Sequence): number => (cached === 0 ? 0 : cached - before)
+  const unread = (row: readonly Sequence[]): number => row[0].request.tokens.length - seen(row[0])
   const sorted = [...rows.values()].sort((a, b) => unread(a) - unread(b))
   // Split before anything is read: reading a fresh context gives it a past.
   const fresh = sorted.filter((row) => row[0].cached === 0)
@@ -169,9 +172,9 @@ async function read(
       const chunk = kind.slice(start, end)
       start = end
       const time = unread(chunk[chunk.length - 1])
-      const offsets = chunk.map(([first]) => first.cached)
+      const offsets = chunk.map(([first]) => before + seen(first))
       const longest = withPast ? Math.max(...offsets) : undefined
-      const unseen = chunk.map(([first]) => first.request.tokens.slice(first.cached))
+      const unseen = chunk.map(([first]) => first.request.tokens.slice(seen(first)))
       const feeds = newTokens(view, unseen, offsets, time, longest)
       if (longest !== undefined)
         Object.assign(
@@ -184,10 +187,12 @@ async function read(
       const sequences = chunk.flat()
       const select = chunk.flatMap((row, r) => row.map(() => r * time + unread(row) - 1))
       const outputs = await draw(view, feeds, sequences, select, withPast, options)
+      // Without a past, the keys and values of virtual tokens come before those of the new ones.
+      const virtual = withPast ? 0 : before
       chunk.forEach((row, r) => {
-        const count = unread(row)
+        const count = virtual + unread(row)
         for (const sequence of row) {
-          cache.write(outputs, r, time, slots.get(sequence) ?? 0, sequence.cached, count)
+          cache.write(outputs, r, virtual + time, slots.get(sequence) ?? 0, sequence.cached, count)
           sequence.cached += count
           sequence.reading = false
         }

@@ -5,6 +5,7 @@ import {
   initializeAdapter,
   parameterShapes,
   scatterEmbedding,
+  virtualTokens,
   type AdapterConfig,
   type DecoderConfig,
   type Weights,
@@ -62,6 +63,8 @@ export class View {
   readonly replica: Replica
   readonly config: DecoderConfig
   readonly adapter: AdapterConfig | undefined
+  /** Virtual tokens of its adapter: they come before every sequence, in positions and in caches. */
+  readonly virtualTokens: number
   /** The weights that are its own: trained, unless it is frozen. */
   readonly own: Weights
   readonly shapes: Record<string, number[]>
@@ -75,6 +78,7 @@ export class View {
     this.replica = replica
     this.config = replica.config
     this.adapter = setup.adapter?.config
+    this.virtualTokens = virtualTokens(this.adapter)
     this.own = setup.adapter ? adapterWeights(replica, setup.adapter) : (setup.weights ?? replica.weights)
     this.shapes = this.adapter ? adapterShapes(this.config, this.adapter) : parameterShapes(this.config)
     this.#all = this.adapter ? replica.weights : this.own
@@ -86,6 +90,11 @@ export class View {
     return Object.fromEntries(
       Object.entries(this.shapes).map(([name, shape]) => [name, { data: this.own[name], shape }]),
     )
+  }
+
+  /** Longest sequence in tokens, virtual ones not counted. */
+  get contextLength(): number {
+    return this.replica.contextLength - this.virtualTokens
   }
 
   get optimizerState(): OptimizerState {
@@ -293,9 +302,11 @@ export class View {
 
   #feeds(rows: PackedRows, temperature: number): Record<string, Value> {
     const { slidingWindow } = this.config
+    const first = this.virtualTokens
+    const positions = first === 0 ? rows.positions : rows.positions.map((position) => position + first)
     const maskShape = [rows.rows, 1, rows.length, rows.length]
     const feeds: Record<string, Value> = {
-      ...this.tokens(rows.tokens, rows.positions, [rows.rows, rows.length]),
+      ...this.tokens(rows.tokens, positions, [rows.rows, rows.length]),
       mask: { data: rows.attention, shape: maskShape },
       select: { data: rows.select, shape: [rows.select.length] },
       targets: { data: rows.targets, shape: [rows.targets.length] },
