@@ -63,12 +63,12 @@ function shifted(sequences: readonly (readonly number[])[], by: number): Batch {
   return batch
 }
 
-for (const name of ['prompt-llama', 'prefix-llama', 'prompt-gpt2', 'prefix-gpt2', 'prompt-qwen3', 'prefix-qwen3']) {
+for (const name of ['prompt-llama', 'prefix-llama', 'prompt-gpt2', 'prefix-gpt2', 'prompt-qwen3', 'prefix-qwen3', 'prompt-gpt-neox', 'prefix-gpt-neox']) {
   test(`${name}: logits and gradient are those of peft`, async () => {
     const expected = expectedOf(name)
-    const { config, weights } = await readCheckpoint(join(models, name.split('-')[1]))
+    const { config, weights } = await readCheckpoint(join(models, name.slice(name.indexOf('-') + 1)))
     const { adapter, base, weights: own } = readAdapter(folderOf(name), config)
-    assert.equal(base, name.split('-')[1])
+    assert.equal(base, name.slice(name.indexOf('-') + 1))
     assert.equal(adapter.kind, name.split('-')[0])
     assert.ok(adapter.kind !== 'lora' && adapter.tokens === 5)
     const bound = {
@@ -104,8 +104,8 @@ for (const name of ['prompt-llama', 'prefix-llama', 'prompt-gpt2', 'prefix-gpt2'
 test('peft reads what is written: its own fields and tensors come back', async () => {
   const temporary = mkdtempSync(join(tmpdir(), 'myriad-prompt-'))
   try {
-    for (const name of ['prompt-llama', 'prefix-llama', 'prefix-qwen3']) {
-      const { config } = await readCheckpoint(join(models, name.split('-')[1]))
+    for (const name of ['prompt-llama', 'prefix-llama', 'prefix-qwen3', 'prompt-gpt-neox', 'prefix-gpt-neox']) {
+      const { config } = await readCheckpoint(join(models, name.slice(name.indexOf('-') + 1)))
       const read = readAdapter(folderOf(name), config)
       const folder = join(temporary, name)
       writeAdapter(folder, { config, ...read })
