@@ -1,6 +1,7 @@
 /** Architectures and checkpoints: decoders and encoders as graphs, their weights by Hugging Face name, files of weights. */
 export * from './adapters/index.js'
 export { softCap, type Adapt, type Rotation } from './blocks.js'
+export * from './arithmetic.js'
 export * from './checkpoint.js'
 export * from './config.js'
 export * from './decoder.js'
