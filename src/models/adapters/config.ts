@@ -61,8 +61,8 @@ export function adaptedModules(config: DecoderConfig, adapter: LoraConfig): Adap
     throw new MyriadError('usage', `adapter: targets ${JSON.stringify(adapter.targets)} name no linear layer; there are ${endings}`)
   }
   return chosen.map((module) => {
-    const rank = patternFor(module.name, adapter.rankPattern) ?? adapter.rank
-    const alpha = patternFor(module.name, adapter.alphaPattern) ?? adapter.alpha
+    const rank = patternFor(module.name, 'rankPattern', adapter.rankPattern) ?? adapter.rank
+    const alpha = patternFor(module.name, 'alphaPattern', adapter.alphaPattern) ?? adapter.alpha
     return { ...module, rank, scale: alpha / (adapter.rankStabilized ? Math.sqrt(rank) : rank) }
   })
 }
@@ -70,15 +70,19 @@ export function adaptedModules(config: DecoderConfig, adapter: LoraConfig): Adap
 function isTarget(name: string, isHead: boolean, targets: LoraConfig['targets']): boolean {
   if (targets === 'all-linear') return !isHead
   if (typeof targets !== 'string') return targets.some((target) => name === target || name.endsWith(`.${target}`))
-  try {
-    return new RegExp(`^(?:${targets})$`, 'u').test(name)
-  } catch (error) {
-    throw new MyriadError('usage', `adapter: targets "${targets}" is no regular expression`, { cause: error })
-  }
+  return matcher(targets, 'targets', targets).test(name)
 }
 
-/** PEFT's rule: the first key that is the end of the name, as a regular expression from a dot or the beginning on. */
-function patternFor(name: string, patterns: Readonly<Record<string, number>>): number | undefined {
-  const key = Object.keys(patterns).find((pattern) => new RegExp(`(^|\\.)${pattern}$`, 'u').test(name))
+/** PEFT's rule: the first key that, as a regular expression, matches the end of the name from a dot or the beginning on. */
+function patternFor(name: string, field: string, patterns: Readonly<Record<string, number>>): number | undefined {
+  const key = Object.keys(patterns).find((pattern) => matcher(`(?:.*\\.)?(?:${pattern})`, field, pattern).test(name))
   return key === undefined ? undefined : patterns[key]
+}
+
+function matcher(expression: string, field: string, written: string): RegExp {
+  try {
+    return new RegExp(`^(?:${expression})$`, 'u')
+  } catch (error) {
+    throw new MyriadError('usage', `adapter: ${field} "${written}" is no regular expression`, { cause: error })
+  }
 }

@@ -1,46 +1,17 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import type { Weights } from '../parameters.js'
 import { readSafetensors, writeFailure, writeSafetensors, type NamedTensor } from '../safetensors.js'
 import { adapterShapes } from './adapter.js'
-import { loraSchema, type AdapterConfig, type LoraConfig } from './config.js'
+import type { AdapterConfig } from './config.js'
+import { loraFields, readLoraFields } from './peft-lora.js'
 import { promptFields, promptTypes, readPromptFields } from './peft-prompt.js'
 
 const prefix = 'base_model.model.'
 const configFile = 'adapter_config.json'
 const weightsFile = 'adapter_model.safetensors'
-
-/** PEFT's adapter_config.json. What would change the computation and is not known here must be at its default. */
-const peftSchema = z.looseObject({
-  peft_type: z.string(),
-  base_model_name_or_path: z.string().nullish(),
-  r: z.int().min(1),
-  lora_alpha: z.number(),
-  target_modules: z.union([z.string(), z.array(z.string())]),
-  exclude_modules: z.union([z.string(), z.array(z.string())]).nullish(),
-  lora_dropout: z.number().default(0),
-  use_rslora: z.boolean().default(false),
-  use_dora: z.boolean().default(false),
-  rank_pattern: z.record(z.string(), z.int()).nullish(),
-  alpha_pattern: z.record(z.string(), z.number()).nullish(),
-})
-
-/** Fields that change what an adapter computes, with the values under which they do not. */
-const mustBe: Readonly<Record<string, readonly unknown[]>> = {
-  bias: ['none', null, undefined],
-  modules_to_save: [null, undefined],
-  layers_to_transform: [null, undefined],
-  layer_replication: [null, undefined],
-  lora_bias: [false, null, undefined],
-  use_qalora: [false, null, undefined],
-  trainable_token_indices: [null, undefined],
-  alora_invocation_tokens: [null, undefined],
-  target_parameters: [null, undefined],
-  megatron_config: [null, undefined],
-}
 
 /**
  * What a folder's adapter_config.json says.
@@ -62,34 +33,7 @@ export function readAdapterConfig(folder: string): { adapter: AdapterConfig; bas
       'checkpoint',
       `${file}: adapters of type "${kind}" are not supported; supported are LORA, ${promptTypes.join(', ')}`,
     )
-  const parsed = peftSchema.safeParse(json)
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => `"${issue.path.join('.')}": ${issue.message}`)
-    throw new MyriadError('checkpoint', `${file} is not an adapter's configuration: ${problems.join('; ')}`)
-  }
-  const fields = parsed.data
-  for (const [field, allowed] of Object.entries(mustBe)) {
-    const value = fields[field]
-    const empty = Array.isArray(value) && value.length === 0
-    if (!empty && !allowed.includes(value))
-      throw new MyriadError('checkpoint', `${file}: "${field}" is ${JSON.stringify(value)}, which is not supported`)
-  }
-  if (fields.exclude_modules?.length)
-    throw new MyriadError('checkpoint', `${file}: "exclude_modules" is not supported; name the targets instead`)
-  return {
-    adapter: loraSchema.parse({
-      kind: 'lora',
-      rank: fields.r,
-      alpha: fields.lora_alpha,
-      targets: fields.target_modules,
-      dropout: fields.lora_dropout,
-      rankStabilized: fields.use_rslora,
-      dora: fields.use_dora,
-      rankPattern: fields.rank_pattern ?? {},
-      alphaPattern: fields.alpha_pattern ?? {},
-    }),
-    base: fields.base_model_name_or_path ?? undefined,
-  }
+  return readLoraFields(file, json)
 }
 
 /**
@@ -120,7 +64,12 @@ export function readAdapter(
       throw new MyriadError('checkpoint', `${file}: tensor "${stored}${name}" holds ${tensor.data[bad]} at ${bad}`)
     weights[name] = tensor.data
   }
-  const unknown = Object.keys(tensors).filter((name) => !(name.slice(stored.length) in shapes))
+  const unknown = Object.keys(tensors).filter((name) => !(name.startsWith(stored) && name.slice(stored.length) in shapes))
+  if (unknown.some((name) => /\.base_layer\.|embed_tokens/.test(name)))
+    throw new MyriadError(
+      'checkpoint',
+      `${file} holds weights of the model itself (${unknown.join(', ')}); save it with save_embedding_layers=False`,
+    )
   if (unknown.length > 0)
     throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${unknown.join(', ')}`)
   return { adapter, base, weights }
@@ -167,24 +116,9 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     renameSync(partial, folder)
     rmSync(old, { recursive: true, force: true })
   } catch (error) {
+    rmSync(partial, { recursive: true, force: true }) // on a full disk its room is wanted
     if (error instanceof MyriadError) throw error
     throw writeFailure(folder, error)
-  }
-}
-
-function loraFields(config: DecoderConfig, adapter: LoraConfig): Record<string, unknown> {
-  return {
-    peft_type: 'LORA',
-    r: adapter.rank,
-    lora_alpha: adapter.alpha,
-    target_modules: adapter.targets,
-    lora_dropout: adapter.dropout,
-    use_rslora: adapter.rankStabilized,
-    use_dora: adapter.dora,
-    rank_pattern: adapter.rankPattern,
-    alpha_pattern: adapter.alphaPattern,
-    bias: 'none',
-    fan_in_fan_out: config.modelType === 'gpt2',
   }
 }
 
