@@ -11,10 +11,10 @@ import {
   type Scorer,
   type TrainConfig,
 } from '../training/index.js'
+import { resolveAdapted } from './adapter-model.js'
 import { configFrom, enableTypeScriptFor } from './configs.js'
 import { dieBy, onInterrupt } from './interrupt.js'
 import { LiveBlock } from './live-block.js'
-import { resolveModel } from './models.js'
 import { suggestion } from './nearest.js'
 import { collect, integerOption } from './options.js'
 import { isFile } from './paths.js'
@@ -39,7 +39,7 @@ export function evaluateCommand(act: Act): Command {
     .description('measure a model on withheld problems, greedily and at temperature 1')
     .argument(
       '[model]',
-      'model folder, run folder, GGUF file or model of the hub; the one that comes with Myriad unless given',
+      'folder of a model, an adapter or a run, GGUF file or model of the hub; the one that comes with Myriad unless given',
     )
     .option(
       '--config <config>',
@@ -59,9 +59,10 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
   atLeastOne('--problems', options.problems)
   atLeastOne('--samples', options.samples)
   atLeastOne('--workers', options.workers)
-  const folder = await resolveModel(model, terminal)
+  const opened = await resolveAdapted(model, terminal)
+  const folder = opened.adapter?.folder ?? opened.model
   const { tasks, score } = await whatToPlay(model, options)
-  const { policy, chat } = await openLocalPolicy(folder, { workers: options.workers })
+  const { policy, chat } = await openLocalPolicy(opened.model, { workers: options.workers, adapter: opened.adapter })
   const interrupt = onInterrupt(() => dieBy('SIGINT')) // nothing to save
   const view = evaluationView(terminal, folder)
   try {

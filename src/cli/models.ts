@@ -4,8 +4,8 @@ import { findGguf } from '../core/gguf.js'
 import { messageOf, MyriadError } from '../core/index.js'
 import { downloadModel, hasSafetensors, isHubModel, type Download, type DownloadProgress } from '../models/index.js'
 import { LiveBlock } from './live-block.js'
-import { packageFolder } from './package.js'
-import { isFolder, requireFolder } from './paths.js'
+import { commandName, packageFolder } from './package.js'
+import { isFile, isFolder, requireFolder } from './paths.js'
 import type { Terminal } from './terminal.js'
 
 /** The folder of the small multilingual model that comes with Myriad. */
@@ -18,9 +18,19 @@ export function baseModel(): string {
  * a model of the Hugging Face hub (`OWNER/NAME`, `OWNER/NAME@REVISION`, `OWNER/NAME:FILE.gguf`), which is fetched where it
  * is not in the cache; the model that comes with Myriad when there is no text.
  *
- * @throws MyriadError 'usage' when there is none; those of `downloadModel`
+ * @throws MyriadError 'usage' when there is none, or an adapter only; those of `downloadModel`
  */
 export async function resolveModel(text: string | undefined, terminal: Terminal): Promise<string> {
+  const path = await locateModel(text, terminal)
+  if (!holdsAdapter(path)) return path
+  throw new MyriadError(
+    'usage',
+    `${path} is an adapter, and a whole model is needed here. To make one of it: ${commandName()} merge BASE --adapter ${path} --out FOLDER`,
+  )
+}
+
+/** As {@link resolveModel}, but what is found may be the folder of an adapter. */
+export async function locateModel(text: string | undefined, terminal: Terminal): Promise<string> {
   if (text !== undefined && isHubModel(text)) return (await fetchModel(text, terminal)).path
   const path = text ?? baseModel()
   if (!path.endsWith('.gguf') || !existsSync(path)) requireFolder(path)
@@ -36,7 +46,12 @@ export async function resolveModel(text: string | undefined, terminal: Terminal)
 }
 
 function holdsModel(path: string): boolean {
-  return hasSafetensors(path) || findGguf(path) !== undefined
+  return hasSafetensors(path) || findGguf(path) !== undefined || holdsAdapter(path)
+}
+
+/** Is this the folder of an adapter, without the model it belongs to? */
+export function holdsAdapter(path: string): boolean {
+  return isFile(join(path, 'adapter_config.json')) && !isFile(join(path, 'config.json'))
 }
 
 /** Fetches a model of the hub, showing how far it is. */

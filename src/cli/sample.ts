@@ -4,7 +4,7 @@ import { deriveSeed, MyriadError } from '../core/index.js'
 import { openLocalPolicy } from '../policy/index.js'
 import type { Completion, Policy } from '../policy/types.js'
 import type { ChatFormat, Message } from '../text/types.js'
-import { resolveModel } from './models.js'
+import { resolveAdapted } from './adapter-model.js'
 import { integerOption } from './options.js'
 import type { Act } from './program.js'
 import { printable, type Terminal } from './terminal.js'
@@ -22,7 +22,7 @@ export function sampleCommand(act: Act): Command {
     .description('talk to a model: each line is a message; an empty line begins a new conversation')
     .argument(
       '[model]',
-      'model folder, run folder, GGUF file or model of the hub; the one that comes with Myriad unless given',
+      'folder of a model, an adapter or a run, GGUF file or model of the hub; the one that comes with Myriad unless given',
     )
     .option('-t, --temperature <x>', '0 is greedy', temperatureOption, 1)
     .option('--max-tokens <n>', 'most tokens of a reply', integerOption, 64)
@@ -34,7 +34,8 @@ export function sampleCommand(act: Act): Command {
 }
 
 async function talk(terminal: Terminal, model: string | undefined, options: SampleOptions): Promise<void> {
-  const { policy, chat } = await openLocalPolicy(await resolveModel(model, terminal), { workers: 1 })
+  const opened = await resolveAdapted(model, terminal)
+  const { policy, chat } = await openLocalPolicy(opened.model, { workers: 1, adapter: opened.adapter })
   try {
     const person = process.stdin.isTTY === true
     const lines = createInterface({ input: process.stdin, output: person ? process.stderr : undefined, prompt: '> ' })

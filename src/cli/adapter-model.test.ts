@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { adapterSchema, initializeAdapter, readCheckpoint, writeAdapter } from '../models/index.js'
+import { writeTinyModel, type CommandResult } from './testing.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'myriad-adapter-model-'))
+const command = fileURLToPath(new URL('./main.js', import.meta.url))
+const adapter = adapterSchema.parse({ kind: 'lora', rank: 2, alpha: 4 })
+
+before(() => writeTinyModel(join(folder, 'model')))
+after(() => rmSync(folder, { recursive: true }))
+
+function myriad(args: readonly string[], input = ''): CommandResult {
+  const env = { ...process.env, NO_COLOR: '1', MYRIAD_DEBUG: '', HF_HUB_OFFLINE: '1', HF_HOME: join(folder, 'home') }
+  return spawnSync(process.execPath, [command, ...args], { cwd: folder, env, input, encoding: 'utf8' })
+}
+
+/** An adapter that turns the model's replies into something else. */
+async function write(place: string, base: string | undefined): Promise<void> {
+  const { config, weights } = await readCheckpoint(join(folder, 'model'))
+  const own = initializeAdapter(config, adapter, 1, weights)
+  for (const [name, data] of Object.entries(own)) own[name] = data.map((value, i) => value + Math.sin(i + 1))
+  mkdirSync(join(folder, place, '..'), { recursive: true })
+  writeAdapter(join(folder, place), { config, adapter, weights: own, base })
+}
+
+const talk = (model: string): CommandResult =>
+  myriad(['sample', model, '--temperature', '0', '--max-tokens', '12', '--json'], 'repeat abba\n')
+
+test('the folder of an adapter is talked to and evaluated on the base that it names', async () => {
+  await write('adapter', './model')
+  const [adapted, plain] = [talk('adapter'), talk('model')]
+  assert.equal(adapted.status, 0, adapted.stderr)
+  assert.notEqual(adapted.stdout, plain.stdout)
+  const measured = myriad(
+    'eval adapter --task sort --language en --problems 1 --samples 1 --workers 1 --json'.split(' '),
+  )
+  assert.equal(measured.status, 0, measured.stderr)
+  assert.equal((JSON.parse(measured.stdout) as { model: string }).model, 'adapter')
+})
+
+test('a run that trained an adapter is a model, like any other run', () => {
+  const limits = { maxReplyTokens: 4 }
+  const config = {
+    name: 'tiny',
+    model: './model',
+    adapter: { kind: 'lora', rank: 2 },
+    tasks: [{ id: 'sort', languages: ['en'], difficulty: [0, 0] }],
+    steps: 1,
+    groupsPerStep: 2,
+    samplesPerProblem: 2,
+    workers: 1,
+    limits,
+    evaluation: { problemsPerCell: 1, samples: 1, randomPlays: 1 },
+  }
+  writeFileSync(join(folder, 'tiny.json'), JSON.stringify(config))
+  const trained = myriad(['train', 'tiny.json', '--out', 'run'])
+  assert.equal(trained.status, 0, trained.stderr)
+  const said = talk('run')
+  assert.equal(said.status, 0, said.stderr)
+  assert.equal(said.stdout, talk(join('run', 'checkpoints', 'final')).stdout)
+})
+
+test('an adapter without its base, and one where a whole model is needed, are told what to do', async () => {
+  await write('orphan', undefined)
+  const orphan = talk('orphan')
+  assert.equal(orphan.status, 2)
+  assert.match(orphan.stderr, /orphan is an adapter that names no base.*"base_model_name_or_path"/)
+  await write('lost', './modle')
+  const lost = talk('lost')
+  assert.equal(lost.status, 2)
+  assert.match(lost.stderr, /lost is an adapter of \.\/modle, but there is no folder \.\/modle\. Did you mean "model"/)
+  await write('stacked', './adapter')
+  assert.match(talk('stacked').stderr, /stacked is an adapter of \.\/adapter, but .* whole model is needed/)
+  const converted = myriad(['convert', 'adapter', 'whole'])
+  assert.equal(converted.status, 2)
+  assert.match(converted.stderr, /adapter is an adapter.*merge BASE --adapter adapter --out FOLDER/)
+  const file = join(folder, 'lost', 'adapter_config.json')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('LORA', 'IA3'))
+  assert.match(talk('lost').stderr, /type "IA3"/)
+})
