@@ -1,0 +1,56 @@
+// What is measured on: models by name and the work of each part.
+import { parseDecoderConfig } from '../dist/models/index.js'
+
+const decoder = (hidden, intermediate, layers, heads, rest = {}) =>
+  parseDecoderConfig({
+    model_type: 'llama',
+    vocab_size: 3072,
+    hidden_size: hidden,
+    intermediate_size: intermediate,
+    num_hidden_layers: layers,
+    num_attention_heads: heads,
+    num_key_value_heads: heads,
+    max_position_embeddings: 512,
+    rms_norm_eps: 1e-5,
+    rope_theta: 10000,
+    tie_word_embeddings: true,
+    ...rest,
+  })
+
+// Measured to be the better division of two processors for training: replicas where a model is small, threads where it is large.
+const small = { workers: 2, threads: 1, tokenBudget: 2048 }
+const large = { workers: 1, threads: 2, tokenBudget: 1024 }
+
+/**
+ * A configuration; `training`: tokens of one step, all of them targets; `grpo`: prompts and replies to each;
+ * `setting`: how Myriad divides the machine when it trains.
+ */
+export const models = {
+  '1M': { config: decoder(128, 344, 4, 4), setting: small },
+  '4M': { config: decoder(256, 688, 4, 4), setting: small },
+  '27M': { config: decoder(512, 1376, 8, 8, { vocab_size: 4096 }), setting: small },
+  // SmolLM2-135M's shape.
+  '135M': {
+    config: decoder(576, 1536, 30, 9, { vocab_size: 49152, num_key_value_heads: 3, rope_theta: 100000 }),
+    training: { sequences: 8, length: 128 },
+    grpo: { prompts: 4, replies: 8, maxTokens: 32 },
+    setting: large,
+  },
+}
+for (const model of Object.values(models)) {
+  model.training ??= { sequences: 32, length: 128 }
+  model.grpo ??= { prompts: 8, replies: 8, maxTokens: 32 }
+  model.sampling = { sequences: 32, prompt: 16, reply: 64 }
+}
+
+/** Prompts of 16 to 32 tokens under the base model's tokenizer. */
+export const prompts = [
+  'Sort these numbers from the smallest to the largest: 42, 17, 93, 8.',
+  'What is the capital of France, and which river flows through it?',
+  'Translate into German: All human beings are born free and equal.',
+  'Say the words in the opposite order: apple, tree, river, stone.',
+  'Which of these words has the most letters: sun, planet, sky, moon?',
+  'Write the number four hundred and twenty-three in digits.',
+  'How many days are there between Monday and the next Friday?',
+  'Repeat these letters exactly as they are: q w e r t y u i o p.',
+]

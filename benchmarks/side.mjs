@@ -1,0 +1,70 @@
+// One side of a comparison: a process of its own, so that its peak memory is its own, which answers one JSON line a command.
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+const scripts = {
+  myriad: 'myriad.mjs',
+  llama: 'llama_side.mjs',
+  torch: 'torch_bench.py',
+  trl: 'trl_bench.py',
+}
+
+/**
+ * Starts a side and opens it. A side that cannot be started, or fails, says why in `missing` and answers null from then on.
+ *
+ * @param kind a key of `scripts`
+ * @param opening fields of its `open` command
+ * @param options `python`: the interpreter; `seconds`: how long any one answer may take
+ */
+export async function openSide(kind, opening, { python, seconds = 3600 }) {
+  const script = new URL(scripts[kind], import.meta.url).pathname
+  const child = spawn(script.endsWith('.py') ? python : process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] })
+  const gone = new Promise((resolve) => child.once('close', resolve))
+  let complaint = ''
+  child.stderr.on('data', (data) => (complaint = (complaint + data).slice(-4000)))
+  child.on('error', (error) => (complaint += error.message))
+  child.stdin.on('error', () => {}) // it is told by the missing answer
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const side = { missing: undefined, ask, close }
+  async function ask(command, fields = {}) {
+    if (side.missing) return null
+    child.stdin.write(`${JSON.stringify({ command, ...fields })}\n`)
+    let timer
+    const late = new Promise((resolve) => (timer = setTimeout(() => resolve({ late: true }), seconds * 1000)))
+    const answer = await Promise.race([lines.next(), late])
+    clearTimeout(timer)
+    if (answer.late) side.missing = `${command} took longer than ${seconds} s`
+    else if (answer.done) {
+      await gone
+      side.missing = complaint.trim().split('\n').at(-1) || `${command} ended without an answer`
+    } else {
+      const value = JSON.parse(answer.value)
+      if (value.error === undefined) return value
+      side.missing = value.error
+    }
+    child.kill()
+    return null
+  }
+  async function close() {
+    child.stdin.end()
+    if (side.missing) child.kill()
+    await gone
+  }
+  side.opened = await ask('open', opening)
+  return side
+}
+
+/** The other end: answers every line of standard input by the command's handler. */
+export async function serve(handlers) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { command, ...fields } = JSON.parse(line)
+    let answer
+    try {
+      answer = await handlers[command](fields)
+    } catch (error) {
+      answer = { error: `${command}: ${error instanceof Error ? error.message : String(error)}` }
+    }
+    process.stdout.write(`${JSON.stringify(answer)}\n`)
+  }
+  process.exit(0)
+}
