@@ -8,7 +8,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -243,7 +243,9 @@ if (flags.json && existsSync(flags.json)) {
   if (results.machine.processor !== machine.processor || results.machine.threads !== threads)
     throw new Error(`${flags.json} is of another machine: give another file`)
 }
-results.runs.push({ date: new Date().toISOString(), command: ['npm run bench --', ...process.argv.slice(2)].join(' ') })
+// Where things lie on this machine is nobody's business.
+const told = process.argv.slice(2).map((word) => (word.startsWith('/') ? basename(word) : word))
+results.runs.push({ date: new Date().toISOString(), command: ['npm run bench --', ...told].join(' ') })
 Object.assign(results.versions, { node: process.version.slice(1), 'onnxruntime-node': ort })
 console.log(`${machine.processor}, ${threads} threads, Node ${process.version}, ONNX Runtime ${ort}`)
 
