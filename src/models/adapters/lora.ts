@@ -13,22 +13,16 @@ import {
 } from '../../engine/index.js'
 import type { Adapt } from '../blocks.js'
 import type { DecoderConfig } from '../decoder-config.js'
-import { embeddingTables } from '../embedding.js'
-import { parameterShapes, type Weights } from '../parameters.js'
-import { adaptedModules, type AdaptedModule, type LoraConfig } from './config.js'
-import { dropout } from './dropout.js'
-
-const names = (module: string): { a: string; b: string; magnitude: string } => ({
-  a: `${module}.lora_A.weight`,
-  b: `${module}.lora_B.weight`,
-  magnitude: `${module}.lora_magnitude_vector`,
-})
+import type { Weights } from '../parameters.js'
+import { adaptedModules, type LoraConfig } from './config.js'
+import { leaveOut } from './dropout.js'
+import { loraNames, outputNorms, weightName } from './lora-layout.js'
 
 /** Name and shape of every weight of a low-rank adapter. */
 export function loraShapes(config: DecoderConfig, adapter: LoraConfig): Record<string, number[]> {
   const shapes: Record<string, number[]> = {}
   for (const module of adaptedModules(config, adapter)) {
-    const { a, b, magnitude } = names(module.name)
+    const { a, b, magnitude } = loraNames(module.name)
     shapes[a] = [module.rank, module.in]
     shapes[b] = [module.out, module.rank]
     if (adapter.dora) shapes[magnitude] = [module.out]
@@ -45,12 +39,12 @@ export function loraShapes(config: DecoderConfig, adapter: LoraConfig): Record<s
 export function initializeLora(config: DecoderConfig, adapter: LoraConfig, seed: number, base: Weights): Weights {
   const weights: Weights = {}
   for (const module of adaptedModules(config, adapter)) {
-    const { a, b, magnitude } = names(module.name)
+    const { a, b, magnitude } = loraNames(module.name)
     const random = createRandom(deriveSeed(seed, 'adapter', module.name))
     const bound = 1 / Math.sqrt(module.in)
     weights[a] = Float32Array.from({ length: module.rank * module.in }, () => (random.uniform() * 2 - 1) * bound)
     weights[b] = new Float32Array(module.out * module.rank)
-    if (adapter.dora) weights[magnitude] = rowNorms(baseWeight(config, module, base), module)
+    if (adapter.dora) weights[magnitude] = outputNorms(base[weightName(config, module.name)], module)
   }
   return weights
 }
@@ -61,7 +55,7 @@ export function initializeLora(config: DecoderConfig, adapter: LoraConfig, seed:
  * DoRA as PEFT computes it: the result is scaled by magnitude / ‖W + scale B A‖ per output, a norm that takes no part in the
  * gradient. Its square is ‖W‖² + 2 scale Σ B (W Aᵀ) + scale² Σ B (B (A Aᵀ)), so that B A is never formed.
  *
- * @param options.dropout a fed number [1] that decides which inputs are left out; absent outside training
+ * @param options.dropout a fed whole number [1] that decides which inputs are left out; absent outside training
  */
 export function createAdapt(options: {
   config: DecoderConfig
@@ -75,10 +69,12 @@ export function createAdapt(options: {
   return (name, x, product) => {
     const module = modules.get(name)
     if (!module) return product
-    const a = parameters[names(name).a]
-    const b = parameters[names(name).b]
-    const input = options.dropout ? dropout(x, adapter.dropout, options.dropout.seed, module.index) : x
-    const low = matmul(matmul(input, a, { transposeB: true }), b, { transposeB: true, alpha: module.scale })
+    const a = parameters[loraNames(name).a]
+    const b = parameters[loraNames(name).b]
+    const share = options.dropout ? adapter.dropout : 0
+    const input = options.dropout && share > 0 ? leaveOut(x, share, options.dropout.seed, module.index) : x
+    const alpha = module.scale / (1 - share)
+    const low = matmul(matmul(input, a, { transposeB: true }), b, { transposeB: true, alpha })
     if (!adapter.dora) return add(product, low)
     const weight = baseWeights[weightName(config, name)]
     const rows = { axes: [1], keepDims: false }
@@ -88,25 +84,8 @@ export function createAdapt(options: {
       sum(square(weight), { axes: [module.transposed ? 0 : 1] }),
       add(mul(sum(mul(b, along), rows), 2 * module.scale), mul(sum(mul(b, grown), rows), module.scale ** 2)),
     )
-    const factor = reshape(div(parameters[names(name).magnitude], stopGradient(sqrt(squared))), [1, module.out])
+    const factor = reshape(div(parameters[loraNames(name).magnitude], stopGradient(sqrt(squared))), [1, module.out])
     // Dropout is of the low-rank path only: the base's share of the result reads all inputs.
     return mul(add(product, low), factor)
   }
-}
-
-/** A linear layer's weight; the output projection may be the embedding table. */
-function weightName(config: DecoderConfig, module: string): string {
-  const own = `${module}.weight`
-  return own in parameterShapes(config) ? own : embeddingTables(config).tokens
-}
-
-function baseWeight(config: DecoderConfig, module: AdaptedModule, base: Weights): Float32Array {
-  return base[weightName(config, module.name)]
-}
-
-/** Norms of the weights that make each output. [out] */
-function rowNorms(weight: Float32Array, module: AdaptedModule): Float32Array {
-  const norms = new Float64Array(module.out)
-  weight.forEach((value, i) => (norms[module.transposed ? i % module.out : Math.floor(i / module.in)] += value * value))
-  return Float32Array.from(norms, Math.sqrt)
 }
