@@ -25,7 +25,10 @@ export function combineAdapters(
 ): { adapter: LoraConfig; weights: Weights } {
   terms.forEach(({ adapter, weight }, i) => {
     if (adapter.dora)
-      throw new MyriadError('usage', `adapter ${i + 1} is a DoRA, which cannot be added to others; merge it into its base first`)
+      throw new MyriadError(
+        'usage',
+        `adapter ${i + 1} is a DoRA, which cannot be added to others; merge it into its base first`,
+      )
     if (!Number.isFinite(weight)) throw new MyriadError('usage', `the weight of adapter ${i + 1} is ${weight}`)
   })
   const parts = new Map<string, Part[]>()

@@ -58,7 +58,10 @@ export function adaptedModules(config: DecoderConfig, adapter: LoraConfig): Adap
   const chosen = all.filter(({ name }, i) => isTarget(name, i === all.length - 1, adapter.targets))
   if (chosen.length === 0) {
     const endings = [...new Set(all.map(({ name }) => name.split('.').at(-1)))].join(', ')
-    throw new MyriadError('usage', `adapter: targets ${JSON.stringify(adapter.targets)} name no linear layer; there are ${endings}`)
+    throw new MyriadError(
+      'usage',
+      `adapter: targets ${JSON.stringify(adapter.targets)} name no linear layer; there are ${endings}`,
+    )
   }
   return chosen.map((module) => {
     const rank = patternFor(module.name, 'rankPattern', adapter.rankPattern) ?? adapter.rank

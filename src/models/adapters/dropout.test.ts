@@ -27,8 +27,7 @@ async function masks(share: number, seeds: readonly number[]): Promise<Float64Ar
 }
 
 /** Deviations from what independent draws would give, in standard deviations: of a sum of `count` products of mean 0. */
-const deviations = (sum: number, share: number, count: number): number =>
-  sum / (share * (1 - share)) / Math.sqrt(count)
+const deviations = (sum: number, share: number, count: number): number => sum / (share * (1 - share)) / Math.sqrt(count)
 
 // 5.5 deviations are passed once in 26 million: none of the thousands of sums below is expected to.
 const limit = 5.5
@@ -123,7 +122,10 @@ for (const name of ['lora-llama', 'dora-gpt2'])
     assert.ok(Math.abs(measured - expected) < 0.01 * Math.abs(expected) + 1e-3, `${measured}, not ${expected}`)
     for (const weight of Object.keys(gradients)) {
       const largest = Math.max(...gradients[weight].map(Math.abs))
-      const off = gradients[weight].reduce((worst, g, i) => Math.max(worst, Math.abs(g - again.gradients[weight][i])), 0)
+      const off = gradients[weight].reduce(
+        (worst, g, i) => Math.max(worst, Math.abs(g - again.gradients[weight][i])),
+        0,
+      )
       assert.ok(off <= 1e-5 * largest, `${weight} of layers that are computed again is off by ${off}`)
     }
   })

@@ -3,9 +3,26 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { adapterSchema, adapterShapes, initializeAdapter, readAdapter, readCheckpoint, readSafetensors, writeAdapter } from '../index.js'
+import {
+  adapterSchema,
+  adapterShapes,
+  initializeAdapter,
+  readAdapter,
+  readCheckpoint,
+  readSafetensors,
+  writeAdapter,
+  writeSafetensors,
+} from '../index.js'
 import { furthest } from '../testing.js'
-import { adaptedLogits, adapterGradients, folderOf, loraFixtures, models, readLoraFixture, requireLora } from './testing.js'
+import {
+  adaptedLogits,
+  adapterGradients,
+  folderOf,
+  loraFixtures,
+  models,
+  readLoraFixture,
+  requireLora,
+} from './testing.js'
 
 const lora = (options: object = {}): ReturnType<typeof requireLora> =>
   requireLora(adapterSchema.parse({ kind: 'lora', ...options }))
@@ -106,6 +123,25 @@ test('targets and patterns mean what they mean to peft, and are refused when the
   assert.throws(() => ranks({ '[': 2 }), /rankPattern "\[" is no regular expression/)
 })
 
+test('the model’s own output projection, which peft saves with an adapter of it, is passed over; a resized one is not', () =>
+  inTemporary(async (temporary) => {
+    const { config } = await readLoraFixture('head-llama')
+    cpSync(folderOf('head-llama'), temporary, { recursive: true })
+    const file = join(temporary, 'adapter_model.safetensors')
+    const { tensors } = readSafetensors(file)
+    const withHead = (rows: number): void => {
+      const head = { shape: [rows, 16], data: new Float32Array(rows * 16) }
+      writeSafetensors(file, { ...tensors, 'base_model.model.lm_head.base_layer.weight': head })
+    }
+    withHead(40)
+    assert.deepEqual(readAdapter(temporary, config), readAdapter(folderOf('head-llama'), config))
+    withHead(48)
+    assert.throws(
+      () => readAdapter(temporary, config),
+      /does not ask for: "base_model\.model\.lm_head\.base_layer\.weight" \[48,16\]/,
+    )
+  }))
+
 test('what is not supported is refused by name', () =>
   inTemporary(async (temporary) => {
     const { config } = await readLoraFixture('lora-llama')
@@ -125,8 +161,14 @@ test('what is not supported is refused by name', () =>
     assert.throws(changed({ use_tomorrows_method: true }), /"use_tomorrows_method" is true/)
     assert.throws(changed({ r: 0 }), /adapter_config\.json is not an adapter's configuration: "r"/)
     assert.throws(changed({ peft_type: 'VERA' }), /type "VERA" are not supported; supported are LORA, PROMPT/)
-    assert.throws(changed({ r: 5 }), /"base_model\.model\.model\.layers\.0\.self_attn\.q_proj\.lora_A\.weight" has shape \[4,16\].*\[5,16\]/)
-    assert.throws(changed({ target_modules: ['q_proj', 'k_proj', 'v_proj'] }), /lacks tensor ".*k_proj\.lora_A\.weight" \[4,16\]/)
+    assert.throws(
+      changed({ r: 5 }),
+      /"base_model\.model\.model\.layers\.0\.self_attn\.q_proj\.lora_A\.weight" has shape \[4,16\].*\[5,16\]/,
+    )
+    assert.throws(
+      changed({ target_modules: ['q_proj', 'k_proj', 'v_proj'] }),
+      /lacks tensor ".*k_proj\.lora_A\.weight" \[4,16\]/,
+    )
     assert.throws(changed({ target_modules: ['q_proj'] }), /holds tensors that .* does not ask for: .*v_proj/)
     assert.throws(changed({ target_modules: ['query'] }), /\["query"\] name no linear layer; there are q_proj/)
     assert.throws(() => readAdapter(join(temporary, 'none'), config), /is .*none the folder of an adapter/)

@@ -1,16 +1,5 @@
 import { createRandom, deriveSeed } from '../../core/index.js'
-import {
-  add,
-  div,
-  matmul,
-  mul,
-  reshape,
-  square,
-  sqrt,
-  stopGradient,
-  sum,
-  type Tensor,
-} from '../../engine/index.js'
+import { add, div, matmul, mul, reshape, square, sqrt, stopGradient, sum, type Tensor } from '../../engine/index.js'
 import type { Adapt } from '../blocks.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import type { Weights } from '../parameters.js'

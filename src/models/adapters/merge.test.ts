@@ -77,7 +77,10 @@ test('a merged model is read again, also where its output projection was the emb
 test('DoRA is not taken out where the base is lost', async () => {
   const { config, weights, adapter, parameters } = await readLoraFixture('dora-gpt2')
   const { norms, ...merged } = mergeAdapter(config, weights, adapter, parameters)
-  assert.throws(() => unmergeAdapter(config, { ...merged, norms: {} }, adapter, parameters), /norms .*"transformer\.h\.0/)
+  assert.throws(
+    () => unmergeAdapter(config, { ...merged, norms: {} }, adapter, parameters),
+    /norms .*"transformer\.h\.0/,
+  )
   const [magnitude] = Object.keys(parameters).filter((name) => name.endsWith('magnitude_vector'))
   parameters[magnitude][3] = 0
   const zero = mergeAdapter(config, weights, adapter, parameters)
@@ -91,7 +94,10 @@ test('adapters of other ranks and targets add up exactly', async () => {
   const make = (options: object): { adapter: LoraConfig; weights: Weights } => {
     const adapter = requireLora(adapterSchema.parse({ kind: 'lora', ...options }))
     const shapes = Object.entries(adapterShapes(config, adapter))
-    const own = shapes.map(([name, shape]) => [name, new Float32Array(shape[0] * shape[1]).map(() => random.normal() * 0.2)])
+    const own = shapes.map(([name, shape]) => [
+      name,
+      new Float32Array(shape[0] * shape[1]).map(() => random.normal() * 0.2),
+    ])
     return { adapter, weights: Object.fromEntries(own) as Weights }
   }
   const one = make({ rank: 3, alpha: 5, targets: ['q_proj', 'down_proj'], rankPattern: { '1.mlp.down_proj': 2 } })
@@ -118,7 +124,11 @@ test('adapters of other ranks and targets add up exactly', async () => {
   assert.ok(furthest(adapted, await logitsOf(config, merged, tokens)) < 1e-4)
   const dora = await readLoraFixture('dora-llama')
   assert.throws(
-    () => combineAdapters(config, [{ ...one, weight: 1 }, { ...dora, weights: dora.parameters, weight: 1 }]),
+    () =>
+      combineAdapters(config, [
+        { ...one, weight: 1 },
+        { ...dora, weights: dora.parameters, weight: 1 },
+      ]),
     /adapter 2 is a DoRA/,
   )
 })

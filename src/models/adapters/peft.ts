@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
-import type { Weights } from '../parameters.js'
+import { linearModules, type Weights } from '../parameters.js'
 import { readSafetensors, writeFailure, writeSafetensors, type NamedTensor } from '../safetensors.js'
 import { adapterShapes } from './adapter.js'
 import type { AdapterConfig } from './config.js'
@@ -64,14 +64,18 @@ export function readAdapter(
       throw new MyriadError('checkpoint', `${file}: tensor "${stored}${name}" holds ${tensor.data[bad]} at ${bad}`)
     weights[name] = tensor.data
   }
-  const unknown = Object.keys(tensors).filter((name) => !(name.startsWith(stored) && name.slice(stored.length) in shapes))
-  if (unknown.some((name) => /\.base_layer\.|embed_tokens/.test(name)))
-    throw new MyriadError(
-      'checkpoint',
-      `${file} holds weights of the model itself (${unknown.join(', ')}); save it with save_embedding_layers=False`,
-    )
-  if (unknown.length > 0)
-    throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${unknown.join(', ')}`)
+  const unknown = Object.entries(tensors).filter(
+    ([
+      name,
+      {
+        shape: [rows],
+      },
+    ]) => !(name.startsWith(stored) && name.slice(stored.length) in shapes) && !isSavedHead(config, name, rows),
+  )
+  if (unknown.length > 0) {
+    const names = unknown.map(([name, { shape }]) => `"${name}" [${shape}]`).join(', ')
+    throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${names}`)
+  }
   return { adapter, base, weights }
 }
 
@@ -120,6 +124,15 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     if (error instanceof MyriadError) throw error
     throw writeFailure(folder, error)
   }
+}
+
+/**
+ * An adapter of the output projection is saved by PEFT with the model's own projection, which training has not changed. If it
+ * has other rows, the model had its vocabulary resized.
+ */
+function isSavedHead(config: DecoderConfig, name: string, rows: number): boolean {
+  const head = linearModules(config).at(-1)
+  return head !== undefined && name === `${prefix}${head.name}.base_layer.weight` && rows === head.out
 }
 
 /** PEFT names adapted modules from its own wrapper on; the weight of virtual tokens it names plainly. */

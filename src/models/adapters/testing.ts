@@ -73,15 +73,16 @@ export async function adaptedLogits(of: Adapted, sequences: readonly number[][])
   const parameters = declareAdapter(graph, adapterShapes(config, adapter))
   const adapt = createAdapt({ config, adapter, parameters, baseWeights })
   const { hidden } = decoder(config, baseWeights, inputs, { adapt })
-  const program = await compile(graph, { outputs: { logits: logits(config, baseWeights, hidden, adapt) }, inline: true })
+  const program = await compile(graph, {
+    outputs: { logits: logits(config, baseWeights, hidden, adapt) },
+    inline: true,
+  })
   program.bind({ ...boundWeights(config, weights), ...boundAdapter(of) })
   const batch = batchOf(sequences)
   const result = (await runWith(program, feedsOf(config, weights, batch))).logits.data as Float32Array
   await program.close()
   const width = config.vocabularySize
-  return sequences.map(({ length }, row) =>
-    result.slice(row * batch.time * width, (row * batch.time + length) * width),
-  )
+  return sequences.map(({ length }, row) => result.slice(row * batch.time * width, (row * batch.time + length) * width))
 }
 
 /**
