@@ -25,7 +25,7 @@ export async function resolveModel(text: string | undefined, terminal: Terminal)
   if (!holdsAdapter(path)) return path
   throw new MyriadError(
     'usage',
-    `${path} is an adapter, and a whole model is needed here. To make one of it: ${commandName()} merge BASE --adapter ${path} --out FOLDER`,
+    `${path} is an adapter, and a whole model is needed here. To make one of it: ${commandName()} merge ${path} --out FOLDER`,
   )
 }
 

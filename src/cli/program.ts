@@ -3,6 +3,7 @@ import { convertCommand } from './convert.js'
 import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
 import { failureOf, stackOf } from './failure.js'
+import { mergeCommand } from './merge.js'
 import { packageVersion } from './package.js'
 import { reportCommand } from './report.js'
 import { sampleCommand } from './sample.js'
@@ -56,6 +57,7 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     reportCommand,
     downloadCommand,
     convertCommand,
+    mergeCommand,
   ]) {
     program.addCommand(settle(command(act)))
   }
