@@ -65,7 +65,8 @@ function mapWeights(weights: Weights, one: (data: Float32Array, name: string) =>
 }
 
 function requireFinite(what: string, value: number): void {
-  if (!Number.isFinite(value)) throw new MyriadError('usage', `checkpoint arithmetic: ${what} is ${value}; give a finite number`)
+  if (!Number.isFinite(value))
+    throw new MyriadError('usage', `checkpoint arithmetic: ${what} is ${value}; give a finite number`)
 }
 
 /** Weights know their sizes only: models whose configurations differ in more are for the caller to refuse. */
