@@ -1,7 +1,11 @@
 /** PEFT's adapter_config.json of soft prompts and prefixes. */
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
+import { readSafetensorsHeader } from '../safetensors.js'
+import { innerWeight } from './projection.js'
 import { prefixSchema, promptSchema, type PrefixConfig, type PromptConfig } from './prompt.js'
 
 const schema = z.looseObject({
@@ -9,7 +13,6 @@ const schema = z.looseObject({
   base_model_name_or_path: z.string().nullish(),
   num_virtual_tokens: z.int().min(1),
   num_transformer_submodules: z.int().nullish(),
-  prefix_projection: z.boolean().nullish(),
   modules_to_save: z.array(z.string()).nullish(),
 })
 
@@ -30,7 +33,6 @@ export function readPromptFields(file: string, json: unknown): { adapter: Prompt
   const refuse = (field: string, value: unknown): never => {
     throw new MyriadError('checkpoint', `${file}: "${field}" is ${JSON.stringify(value)}, which is not supported`)
   }
-  if (fields.prefix_projection) refuse('prefix_projection', true)
   if (fields.modules_to_save?.length) refuse('modules_to_save', fields.modules_to_save)
   if ((fields.num_transformer_submodules ?? 1) !== 1)
     refuse('num_transformer_submodules', fields.num_transformer_submodules)
@@ -38,8 +40,18 @@ export function readPromptFields(file: string, json: unknown): { adapter: Prompt
   const adapter =
     fields.peft_type === 'PROMPT_TUNING'
       ? promptSchema.parse({ kind: 'prompt', tokens })
-      : prefixSchema.parse({ kind: 'prefix', tokens })
+      : // PEFT keeps no network ("prefix_projection"), only the prefix that it made.
+        prefixSchema.parse({ kind: 'prefix', tokens, projection: keptProjection(dirname(file)) })
   return { adapter, base: fields.base_model_name_or_path ?? undefined }
+}
+
+/** The network that makes a prefix, beside the prefix: with it training goes on as it was. PEFT does not read it. */
+export const projectionFile = 'prefix_projection.safetensors'
+
+/** Its hidden size, if there is one. */
+function keptProjection(folder: string): number | undefined {
+  const file = join(folder, projectionFile)
+  return existsSync(file) ? readSafetensorsHeader(file).tensors[innerWeight]?.shape[0] : undefined
 }
 
 /** What PEFT reads of either. `num_attention_heads` and `token_dim` of a prefix are those of keys and values. */

@@ -2,12 +2,15 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { MyriadError } from '../../core/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
+import { requireFinite } from '../finite.js'
 import { linearModules, type Weights } from '../parameters.js'
 import { readSafetensors, writeFailure, writeSafetensors, type NamedTensor } from '../safetensors.js'
 import { adapterShapes } from './adapter.js'
 import type { AdapterConfig } from './config.js'
 import { loraFields, readLoraFields } from './peft-lora.js'
-import { promptFields, promptTypes, readPromptFields } from './peft-prompt.js'
+import { projectionFile, promptFields, promptTypes, readPromptFields } from './peft-prompt.js'
+import { projectPrefix } from './projection.js'
+import { promptWeight, type PrefixConfig } from './prompt.js'
 
 const prefix = 'base_model.model.'
 const configFile = 'adapter_config.json'
@@ -46,7 +49,16 @@ export function readAdapter(
   config: DecoderConfig,
 ): { adapter: AdapterConfig; base?: string; weights: Weights } {
   const { adapter, base } = readAdapterConfig(folder)
-  const file = join(folder, weightsFile)
+  const weights = readTensors(join(folder, weightsFile), config, plainOf(adapter))
+  if (!isProjected(adapter)) return { adapter, base, weights }
+  const file = join(folder, projectionFile)
+  const network = readTensors(file, config, adapter)
+  requireMade(weights[promptWeight], projectPrefix(config, adapter.tokens, adapter.projection, network), file)
+  return { adapter, base, weights: network }
+}
+
+/** Exactly the tensors of an adapter, by its own names. */
+function readTensors(file: string, config: DecoderConfig, adapter: AdapterConfig): Weights {
   const { tensors } = readSafetensors(file)
   const shapes = adapterShapes(config, adapter)
   const weights: Weights = {}
@@ -59,9 +71,7 @@ export function readAdapter(
         'checkpoint',
         `${file}: tensor "${stored}${name}" has shape [${tensor.shape}], the model and the configuration ask for [${shape}]`,
       )
-    const bad = tensor.data.findIndex((value) => !Number.isFinite(value))
-    if (bad >= 0)
-      throw new MyriadError('checkpoint', `${file}: tensor "${stored}${name}" holds ${tensor.data[bad]} at ${bad}`)
+    requireFinite(tensor.data, file, stored + name)
     weights[name] = tensor.data
   }
   const unknown = Object.entries(tensors).filter(
@@ -76,7 +86,28 @@ export function readAdapter(
     const names = unknown.map(([name, { shape }]) => `"${name}" [${shape}]`).join(', ')
     throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${names}`)
   }
-  return { adapter, base, weights }
+  return weights
+}
+
+type ProjectedPrefix = PrefixConfig & { projection: number }
+
+function isProjected(adapter: AdapterConfig): adapter is ProjectedPrefix {
+  return adapter.kind === 'prefix' && adapter.projection !== undefined
+}
+
+/** An adapter as PEFT stores it: of a projected prefix only the prefix. */
+function plainOf(adapter: AdapterConfig): AdapterConfig {
+  return isProjected(adapter) ? { kind: 'prefix', tokens: adapter.tokens } : adapter
+}
+
+/** A prefix that was trained on without its network has left it behind. */
+function requireMade(prefix: Float32Array, made: Float32Array, file: string): void {
+  const off = prefix.findIndex((value, i) => Math.abs(value - made[i]) > 1e-4 * (1 + Math.abs(value)))
+  if (off >= 0)
+    throw new MyriadError(
+      'checkpoint',
+      `${file} makes another prefix than ${weightsFile} holds; remove it to go on from the prefix itself`,
+    )
 }
 
 export interface WriteAdapterOptions {
@@ -97,13 +128,11 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
   try {
     rmSync(partial, { recursive: true, force: true })
     mkdirSync(partial, { recursive: true })
-    const tensors = Object.fromEntries(
-      Object.entries(adapterShapes(config, adapter)).map(([name, shape]) => [
-        storedPrefix(adapter) + name,
-        { shape, data: weights[name] },
-      ]),
-    )
-    writeSafetensors(join(partial, weightsFile), tensors)
+    if (isProjected(adapter)) {
+      const made = { [promptWeight]: projectPrefix(config, adapter.tokens, adapter.projection, weights) }
+      writeSafetensors(join(partial, weightsFile), tensorsOf(config, plainOf(adapter), made))
+      writeSafetensors(join(partial, projectionFile), tensorsOf(config, adapter, weights))
+    } else writeSafetensors(join(partial, weightsFile), tensorsOf(config, adapter, weights))
     const peft = {
       task_type: 'CAUSAL_LM',
       base_model_name_or_path: base ?? null,
@@ -124,6 +153,13 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     if (error instanceof MyriadError) throw error
     throw writeFailure(folder, error)
   }
+}
+
+function tensorsOf(config: DecoderConfig, adapter: AdapterConfig, weights: Weights): Record<string, NamedTensor> {
+  const shapes = Object.entries(adapterShapes(config, adapter))
+  return Object.fromEntries(
+    shapes.map(([name, shape]) => [storedPrefix(adapter) + name, { shape, data: weights[name] }]),
+  )
 }
 
 /**

@@ -4,6 +4,7 @@ import type { DecoderConfig } from '../decoder-config.js'
 import { copyRows, embeddingTables } from '../embedding.js'
 import type { Weights } from '../parameters.js'
 import { usableContext } from '../rotary.js'
+import { initializeProjection, projectionShapes } from './projection.js'
 
 /** A soft prompt (Lester et al. 2021, https://arxiv.org/abs/2104.08691): embeddings of virtual tokens before every sequence. */
 export const promptSchema = z.strictObject({
@@ -21,12 +22,17 @@ export const promptSchema = z.strictObject({
 export const prefixSchema = z.strictObject({
   kind: z.literal('prefix'),
   tokens: z.int().min(1).default(8),
+  /**
+   * Train a network of this hidden size that makes the prefix out of embeddings, which is steadier than training keys and
+   * values themselves.
+   */
+  projection: z.int().min(1).optional(),
 })
 
 export type PromptConfig = z.output<typeof promptSchema>
 export type PrefixConfig = z.output<typeof prefixSchema>
 
-/** The one weight of either, by PEFT's name. */
+/** The one weight of either, by PEFT's name; a projected prefix has others in its place. */
 export const promptWeight = 'prompt_embeddings'
 
 /**
@@ -45,9 +51,14 @@ export function requirePromptable(config: DecoderConfig, adapter: PromptConfig |
   if (adapter.tokens >= context) refuse(`${adapter.tokens} virtual tokens leave nothing of its context of ${context}`)
 }
 
-/** A prompt is [tokens, hidden]; a prefix [tokens, layers * 2 * keyValueHeads * headDimension], a layer's keys before its values. */
+/**
+ * A prompt is [tokens, hidden]; a prefix [tokens, layers * 2 * keyValueHeads * headDimension], a layer's keys before its values,
+ * or the weights of the network that makes it.
+ */
 export function promptShapes(config: DecoderConfig, adapter: PromptConfig | PrefixConfig): Record<string, number[]> {
   requirePromptable(config, adapter)
+  if (adapter.kind === 'prefix' && adapter.projection !== undefined)
+    return projectionShapes(config, adapter.tokens, adapter.projection)
   const { hiddenSize, layers, keyValueHeads, headDimension } = config
   const width = adapter.kind === 'prompt' ? hiddenSize : layers * 2 * keyValueHeads * headDimension
   return { [promptWeight]: [adapter.tokens, width] }
@@ -65,6 +76,10 @@ export function initializePrompt(
   seed: number,
   base: Weights,
 ): Weights {
+  if (adapter.kind === 'prefix' && adapter.projection !== undefined) {
+    requirePromptable(config, adapter)
+    return initializeProjection(config, adapter.tokens, adapter.projection, seed)
+  }
   const [tokens, width] = promptShapes(config, adapter)[promptWeight]
   const random = createRandom(deriveSeed(seed, 'adapter', adapter.kind))
   const data = new Float32Array(tokens * width)

@@ -5,6 +5,7 @@ import { decoder, type DecoderInputs } from '../decoder.js'
 import { embeddingTables } from '../embedding.js'
 import { positionTables } from '../rotary.js'
 import type { AdapterConfig } from './config.js'
+import { projectedPrefix } from './projection.js'
 import { promptWeight, requirePromptable, type PrefixConfig, type PromptConfig } from './prompt.js'
 
 /** Virtual tokens before every sequence: its own positions begin at this number. 0 with other adapters or none. */
@@ -29,7 +30,10 @@ export function virtualPast(options: {
 }): NonNullable<DecoderInputs['past']> {
   const { config, adapter, baseWeights } = options
   requirePromptable(config, adapter)
-  const weight = options.parameters[promptWeight]
+  const weight =
+    adapter.kind === 'prefix' && adapter.projection !== undefined
+      ? projectedPrefix(options.parameters)
+      : options.parameters[promptWeight]
   const mask = zeros(weight.graph, [1, 1, 1, adapter.tokens])
   if (adapter.kind === 'prefix') return { ...prefixPast(config, weight, adapter.tokens), mask }
   const { keys, values } = decoder(config, baseWeights, promptInputs(config, weight, adapter.tokens, baseWeights))
