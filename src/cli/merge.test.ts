@@ -97,6 +97,13 @@ test('a model between two others of the same shape', async () => {
   assert.ok((await loadTokenizer(at('between'))).vocabularySize > 256)
 })
 
+test('a GGUF file is merged like a folder', async () => {
+  const gguf = fileURLToPath(new URL('../../src/models/fixtures/gguf/qwen2.gguf', import.meta.url))
+  const { status, stderr } = myriad('merge', gguf, gguf, '--out', 'same')
+  assert.equal(status, 0, stderr)
+  assert.deepEqual(await readCheckpoint(at('same')), await readCheckpoint(gguf))
+})
+
 /** Each wrong usage, and what it must be told. */
 const wrong: [args: string[], told: RegExp][] = [
   [[at('model')], /required option '--out <folder>'/],

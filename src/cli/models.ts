@@ -51,7 +51,7 @@ function holdsModel(path: string): boolean {
 
 /** Is this the folder of an adapter, without the model it belongs to? */
 export function holdsAdapter(path: string): boolean {
-  return isFile(join(path, 'adapter_config.json')) && !isFile(join(path, 'config.json'))
+  return isFolder(path) && isFile(join(path, 'adapter_config.json')) && !isFile(join(path, 'config.json'))
 }
 
 /** Fetches a model of the hub, showing how far it is. */
