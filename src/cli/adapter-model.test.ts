@@ -75,6 +75,10 @@ test('an adapter without its base, and one where a whole model is needed, are to
   const lost = talk('lost')
   assert.equal(lost.status, 2)
   assert.match(lost.stderr, /lost is an adapter of \.\/modle, but there is no folder \.\/modle\. Did you mean "model"/)
+  await write('distant', 'someone/tiny-model') // a model of the hub, which may not be asked here
+  const distant = talk('distant')
+  assert.equal(distant.status, 1)
+  assert.match(distant.stderr, /distant is an adapter of someone\/tiny-model, but .*HF_HUB_OFFLINE/)
   await write('stacked', './adapter')
   assert.match(talk('stacked').stderr, /stacked is an adapter of \.\/adapter, but .* whole model is needed/)
   const converted = myriad(['convert', 'adapter', 'whole'])
