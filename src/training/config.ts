@@ -50,6 +50,8 @@ const algorithmSchema = z.strictObject({
     .default('keep'),
   /** How often the episodes of a step are learnt from. */
   epochs: count.default(1),
+  /** Where sampling is in few bits: the most that a token's importance weight may be. */
+  importanceCap: z.number().min(1).default(2),
   /** Optimizer steps per epoch; groups are shared out among them at random. */
   minibatches: count.default(1),
 })
@@ -96,6 +98,8 @@ const memorySchema = z.strictObject({
   tokenBudget: count.default(2048),
   /** Compute activations again in the backward pass instead of keeping them. */
   recompute: z.boolean().default(false),
+  /** Sample with linear layers rounded to 8 or 4 bits (4 with an adapter only); corrected for by importance weights. */
+  samplingBits: z.union([z.literal(8), z.literal(4)]).optional(),
 })
 
 /** A training run as data. Unknown fields are refused. */

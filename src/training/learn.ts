@@ -3,6 +3,7 @@ import { createRandom, deriveSeed, MyriadError } from '../core/index.js'
 import { mean } from '../evaluation/statistics.js'
 import type { Policy, TrainSequence, UpdateResult } from '../policy/types.js'
 import type { TrainConfig } from './config.js'
+import { correctMismatch } from './sampler-mismatch.js'
 
 /** What the optimizer steps of one training step did. */
 export interface UpdateSummary {
@@ -33,7 +34,12 @@ export async function learn(options: {
 }): Promise<UpdateSummary> {
   const { policy, reference, algorithm, lesson, config, learningRate, step } = options
   if (lesson.sequences.length === 0) return NO_UPDATE
-  const sequences = await withReference(lesson.sequences, reference, config.temperature)
+  const { temperature } = config
+  const mismatch =
+    config.memory.samplingBits === undefined
+      ? null
+      : await correctMismatch(policy, lesson.sequences, { cap: config.algorithm.importanceCap, temperature })
+  const sequences = await withReference(mismatch?.sequences ?? lesson.sequences, reference, temperature)
   const results: UpdateResult[] = []
   let failure: string | null = null
   for (const batch of batchesOf(sequences, lesson, config, step)) {
@@ -41,7 +47,7 @@ export async function learn(options: {
       loss: algorithm.loss,
       learningRate,
       clipNorm: config.clipNorm,
-      temperature: config.temperature,
+      temperature,
     })
     if (typeof result === 'string') {
       failure = result
@@ -55,7 +61,10 @@ export async function learn(options: {
     loss: mean(results.map(({ loss }) => loss)),
     gradientNorm: mean(results.map(({ gradientNorm }) => gradientNorm)),
     trainedTokens: results.reduce((sum, result) => sum + result.trainedTokens, 0),
-    metrics: Object.fromEntries(names.map((name) => [name, mean(results.map(({ metrics }) => metrics[name]))])),
+    metrics: {
+      ...Object.fromEntries(names.map((name) => [name, mean(results.map(({ metrics }) => metrics[name]))])),
+      ...mismatch?.metrics,
+    },
     failure,
   }
 }
