@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -99,7 +108,10 @@ test('a file begins with its header: format "pt", tensors one behind the other, 
 test('a damaged checkpoint is refused with the file and the tensor', async () => {
   const config = parseDecoderConfig({ ...base, model_type: 'llama' })
   const weights = initializeWeights(config, 1)
-  assert.equal(Object.values(weights).reduce((sum, data) => sum + data.length, 0), parameterCount(config))
+  assert.equal(
+    Object.values(weights).reduce((sum, data) => sum + data.length, 0),
+    parameterCount(config),
+  )
   const model = join(folder, 'model')
   writeCheckpoint(model, config, weights)
   assert.deepEqual((await readCheckpoint(model)).weights, weights)
@@ -178,7 +190,9 @@ test('tables that older files carry are passed over, a bare base model is read, 
   const one = { shape: [1], data: Float32Array.of(7) }
   const write = (rename: (name: string) => string, more: Record<string, typeof one>): void =>
     writeSafetensors(join(model, 'model.safetensors'), {
-      ...Object.fromEntries(Object.entries(weights).map(([name, data]) => [rename(name), { shape: shapes[name], data }])),
+      ...Object.fromEntries(
+        Object.entries(weights).map(([name, data]) => [rename(name), { shape: shapes[name], data }]),
+      ),
       ...more,
     })
   write((name) => name, { 'model.layers.0.self_attn.rotary_emb.inv_freq': one, 'lm_head.weight': one })

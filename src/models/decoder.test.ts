@@ -92,7 +92,7 @@ for (const name of fixtures) {
     const cache: Record<string, Value> = {}
     let seen = new Int32Array(0)
     const scores: number[][] = [[], []]
-    for (let at = 0; at < longer.length; ) {
+    for (let at = 0; at < longer.length;) {
       const piece = at === 0 ? 5 : at === 5 ? 7 : 1
       const batch = batchOf([shorter.slice(at, at + piece), longer.slice(at, at + piece)])
       batch.positions.forEach((position, i) => (batch.positions[i] = position < 0 ? -1 : position + at))

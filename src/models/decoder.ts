@@ -1,4 +1,14 @@
-import { add, matmul, mul, reshape, split, transpose, type Dimension, type Graph, type Tensor } from '../engine/index.js'
+import {
+  add,
+  matmul,
+  mul,
+  reshape,
+  split,
+  transpose,
+  type Dimension,
+  type Graph,
+  type Tensor,
+} from '../engine/index.js'
 import {
   activate,
   attention,
@@ -220,12 +230,7 @@ export function decoder(
 }
 
 /** Vocabulary scores of hidden states, the final soft-cap included: [n, hidden] to [n, vocabulary]. */
-export function logits(
-  config: DecoderConfig,
-  weights: Record<string, Tensor>,
-  hidden: Tensor,
-  adapt?: Adapt,
-): Tensor {
+export function logits(config: DecoderConfig, weights: Record<string, Tensor>, hidden: Tensor, adapt?: Adapt): Tensor {
   const { names } = familyOf(config)
   const table = weights[`${config.tieEmbeddings ? names.tokens : names.head}.weight`]
   const product = matmul(hidden, table, { transposeB: true })

@@ -59,8 +59,7 @@ export function scatterEmbedding(
 /** Row `rows[i]` of a table becomes row i of the target. */
 export function copyRows(table: Float32Array, rows: ArrayLike<number>, target: Float32Array): void {
   const width = target.length / rows.length
-  for (let i = 0; i < rows.length; i++)
-    target.set(table.subarray(rows[i] * width, (rows[i] + 1) * width), i * width)
+  for (let i = 0; i < rows.length; i++) target.set(table.subarray(rows[i] * width, (rows[i] + 1) * width), i * width)
 }
 
 /** Row `rows[i]` of a table is added to row i of the target. */

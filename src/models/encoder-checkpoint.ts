@@ -24,7 +24,9 @@ export function readEncoder(folder: string): { config: EncoderConfig; weights: W
   // What TensorFlow called them is still found in the first files of BERT.
   const old = stored.some((name) => name.endsWith('LayerNorm.gamma'))
   const place = (name: string): string => {
-    const renamed = old ? name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta') : name
+    const renamed = old
+      ? name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta')
+      : name
     return isHead(name) ? renamed : `${prefix}${renamed}`
   }
   const wanted = Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [place(name), shape]))
@@ -40,7 +42,10 @@ export function writeEncoder(folder: string, config: EncoderConfig, weights: Wei
   const entries = Object.entries(encoderParameterShapes(config))
   try {
     mkdirSync(folder, { recursive: true })
-    const tensors = entries.map(([name, shape]) => [isHead(name) ? name : `${prefix}${name}`, { shape, data: weights[name] }])
+    const tensors = entries.map(([name, shape]) => [
+      isHead(name) ? name : `${prefix}${name}`,
+      { shape, data: weights[name] },
+    ])
     writeWeights(folder, Object.fromEntries(tensors))
     writeFileSync(join(folder, 'config.json'), `${JSON.stringify(encoderConfigToJson(config), null, 2)}\n`)
   } catch (error) {

@@ -4,7 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { add, compile, createGraph, crossEntropy, gather, grad, mul, recompute, sum, type Tensor, type Value } from '../engine/index.js'
+import {
+  add,
+  compile,
+  createGraph,
+  crossEntropy,
+  gather,
+  grad,
+  mul,
+  recompute,
+  sum,
+  type Tensor,
+  type Value,
+} from '../engine/index.js'
 import {
   classify,
   declareEncoderInputs,
@@ -127,12 +139,19 @@ for (const name of fixtures) {
       const alone = await program.run(batchOf(fixture, [tokens], [types[row]]).feeds)
       const expected = fixture.states[config.layers].slice(start, start + tokens.length * width)
       start += tokens.length * width
-      assertNear(furthest(alone[`state.${config.layers}`].data as Float32Array, expected), 1e-4, `sequence ${row} alone`)
+      assertNear(
+        furthest(alone[`state.${config.layers}`].data as Float32Array, expected),
+        1e-4,
+        `sequence ${row} alone`,
+      )
     }
     await program.close()
   })
 
-  for (const options of [{}, { wrapLayer: (_: number, layer: (x: Tensor) => Tensor, x: Tensor) => recompute(layer, [x]) }])
+  for (const options of [
+    {},
+    { wrapLayer: (_: number, layer: (x: Tensor) => Tensor, x: Tensor) => recompute(layer, [x]) },
+  ])
     test(`${name}: every weight's gradient is that of torch${'wrapLayer' in options ? ', layers computed again' : ''}`, async () => {
       const fixture = readFixture(name)
       const gradient = await gradients(fixture, options)

@@ -22,8 +22,7 @@ export const blockFormats: Readonly<Record<number, BlockFormat>> = {
     name: 'F32',
     values: 1,
     bytes: 4,
-    read: (source, target, at) =>
-      target.set(new Float32Array(source.buffer, source.byteOffset, source.length / 4), at),
+    read: (source, target, at) => target.set(new Float32Array(source.buffer, source.byteOffset, source.length / 4), at),
   },
   1: {
     name: 'F16',

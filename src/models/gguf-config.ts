@@ -4,7 +4,10 @@ import type { GgufHeader } from '../core/gguf.js'
 import { ggufArchitectures } from './gguf-names.js'
 
 // Floats are stored in single precision: 1e-5 must not become 0.000009999999747378752.
-const number = z.union([z.number().transform((x) => (Number.isInteger(x) ? x : Number(x.toPrecision(7)))), z.bigint().transform(Number)])
+const number = z.union([
+  z.number().transform((x) => (Number.isInteger(x) ? x : Number(x.toPrecision(7)))),
+  z.bigint().transform(Number),
+])
 
 /**
  * The `config.json` that a GGUF file's metadata stands for, in Hugging Face's words.

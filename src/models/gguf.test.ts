@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../../src/models/fixtures/gguf', import.meta
 const folder = mkdtempSync(join(tmpdir(), 'myriad-gguf-'))
 after(() => rmSync(folder, { recursive: true }))
 
-const models = ['llama','llama3','qwen2','qwen3','phi3','gemma2','gemma3','gpt2','gptneox']
+const models = ['llama', 'llama3', 'qwen2', 'qwen3', 'phi3', 'gemma2', 'gemma3', 'gpt2', 'gptneox']
 
 /** Bytes at the beginning of a buffer of their own. */
 const bytesOf = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'))

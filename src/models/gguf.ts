@@ -68,7 +68,7 @@ export function readGgufTensor(file: string, tensor: GgufTensor): Float32Array {
   try {
     const descriptor = openSync(file, 'r')
     try {
-      for (let done = 0; done < total; ) {
+      for (let done = 0; done < total;) {
         const part = chunk.subarray(0, Math.min(chunk.length, total - done))
         fill(descriptor, part, tensor.position + done)
         format.read(part, result, (done / format.bytes) * format.values)
@@ -93,7 +93,7 @@ function configOf(header: GgufHeader): DecoderConfig {
 
 /** Reads exactly as many bytes as `target` has. */
 function fill(descriptor: number, target: Uint8Array, position: number): void {
-  for (let done = 0; done < target.length; ) {
+  for (let done = 0; done < target.length;) {
     const read = readSync(descriptor, target, done, target.length - done, position + done)
     if (read === 0) throw new Error(`the file ends at byte ${position + done}: it was cut short; fetch it again`)
     done += read

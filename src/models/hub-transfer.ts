@@ -63,7 +63,10 @@ export async function transfer({ url, target, size, hash }: Transfer, options: T
     const found = await hashOf(file, size, hash)
     if (found !== hash) {
       await rm(partial, { force: true })
-      throw new MyriadError('checkpoint', `${url} is not what was announced: its hash is ${found}, not ${hash}; try again`)
+      throw new MyriadError(
+        'checkpoint',
+        `${url} is not what was announced: its hash is ${found}, not ${hash}; try again`,
+      )
     }
     await file.sync()
   } finally {
@@ -123,7 +126,7 @@ async function receive(
 }
 
 async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; )
+  for (let done = 0; done < bytes.length;)
     done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
 }
 
@@ -131,7 +134,7 @@ async function hashOf(file: FileHandle, size: number, expected: string): Promise
   const hash: Hash = createHash(expected.length === 64 ? 'sha256' : 'sha1')
   if (expected.length === 40) hash.update(`blob ${size}\0`)
   const buffer = Buffer.alloc(1 << 20)
-  for (let position = 0; position < size; ) {
+  for (let position = 0; position < size;) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - position), position)
     if (bytesRead === 0) break
     hash.update(buffer.subarray(0, bytesRead))

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, beforeEach, test } from 'node:test'
@@ -46,10 +55,18 @@ beforeEach(async () => {
 })
 afterEach(() => hub.close())
 
-const download = (id = repository, options: DownloadOptions & { offline?: boolean } = {}): ReturnType<typeof downloadModel> =>
+const download = (
+  id = repository,
+  options: DownloadOptions & { offline?: boolean } = {},
+): ReturnType<typeof downloadModel> =>
   downloadModel(id, {
     retryMs: 1,
-    environment: { HF_ENDPOINT: `${hub.endpoint}/`, HF_HOME: cache, HF_TOKEN: hub.token, HF_HUB_OFFLINE: options.offline ? '1' : '' },
+    environment: {
+      HF_ENDPOINT: `${hub.endpoint}/`,
+      HF_HOME: cache,
+      HF_TOKEN: hub.token,
+      HF_HUB_OFFLINE: options.offline ? '1' : '',
+    },
     ...options,
   })
 
@@ -65,18 +82,26 @@ async function refusal(work: Promise<unknown>, code: string): Promise<string> {
 }
 
 const storage = (): string => join(cache, 'hub', 'models--someone--tiny-model')
-const contents = (): string[] => hub.requests.map(({ path }) => path.split('/').at(-1) ?? '').filter((name) => name in hub.files)
+const contents = (): string[] =>
+  hub.requests.map(({ path }) => path.split('/').at(-1) ?? '').filter((name) => name in hub.files)
 
 test('ids name a repository, a revision, a file', () => {
   assert.deepEqual(parseHubModel('a-b/c.d'), { repository: 'a-b/c.d', revision: 'main' })
   assert.deepEqual(parseHubModel('a/b@v1'), { repository: 'a/b', revision: 'v1' })
-  assert.deepEqual(parseHubModel('a/b@refs/pr/1:x-Q4_0.gguf'), { repository: 'a/b', revision: 'refs/pr/1', file: 'x-Q4_0.gguf' })
-  for (const text of ['a', './a/b', '/a/b', 'a/b/c', 'a/..', 'a/b@../x', 'a/b:x.bin', '../a']) assert.equal(parseHubModel(text), undefined, text)
+  assert.deepEqual(parseHubModel('a/b@refs/pr/1:x-Q4_0.gguf'), {
+    repository: 'a/b',
+    revision: 'refs/pr/1',
+    file: 'x-Q4_0.gguf',
+  })
+  for (const text of ['a', './a/b', '/a/b', 'a/b/c', 'a/..', 'a/b@../x', 'a/b:x.bin', '../a'])
+    assert.equal(parseHubModel(text), undefined, text)
 })
 
 test("what is needed is fetched into the cache's usual places, and nothing else", async () => {
   const seen: DownloadProgress[] = []
-  const { path, files, bytes, fetched, commit } = await download(repository, { onProgress: (progress) => seen.push(progress) })
+  const { path, files, bytes, fetched, commit } = await download(repository, {
+    onProgress: (progress) => seen.push(progress),
+  })
   assert.deepEqual(files, ['config.json', 'tokenizer.json', 'model.safetensors'])
   assert.equal(path, join(storage(), 'snapshots', hub.commit))
   assert.equal(commit, hub.commit)
@@ -118,7 +143,10 @@ test('a transfer that fails for good leaves nothing that loads; the next run goe
   const message = await refusal(download(), 'io')
   assert.match(message, /cannot fetch someone\/tiny-model from http.*look at the network/)
   assert.equal(existsSync(join(storage(), 'snapshots', hub.commit, 'model.safetensors')), false)
-  assert.deepEqual(readdirSync(join(storage(), 'blobs')).filter((name) => name.length === 64), [])
+  assert.deepEqual(
+    readdirSync(join(storage(), 'blobs')).filter((name) => name.length === 64),
+    [],
+  )
   await refusal(readCheckpoint(join(storage(), 'snapshots', hub.commit)), 'checkpoint')
   assert.match(await refusal(download(repository, { offline: true }), 'io'), /not whole in .*HF_HUB_OFFLINE/)
 
@@ -126,7 +154,10 @@ test('a transfer that fails for good leaves nothing that loads; the next run goe
   hub.requests.length = 0
   const { path, fetched } = await download()
   assert.equal(fetched, size - 2000)
-  assert.deepEqual(hub.requests.filter(({ path }) => path.endsWith('model.safetensors')).map(({ range }) => range), ['bytes=2000-'])
+  assert.deepEqual(
+    hub.requests.filter(({ path }) => path.endsWith('model.safetensors')).map(({ range }) => range),
+    ['bytes=2000-'],
+  )
   assert.deepEqual((await readCheckpoint(path)).weights, weights)
 })
 
@@ -194,13 +225,19 @@ test('without a network what is whole in the cache is used; what is not is refus
   await hub.close()
   assert.equal((await download()).path, path)
   assert.equal((await download(`${repository}@${hub.commit}`)).path, path)
-  assert.match(await refusal(download('someone/other'), 'io'), /cannot fetch someone\/other.*ECONNREFUSED.*HF_ENDPOINT.*\.gguf/)
+  assert.match(
+    await refusal(download('someone/other'), 'io'),
+    /cannot fetch someone\/other.*ECONNREFUSED.*HF_ENDPOINT.*\.gguf/,
+  )
   assert.match(await refusal(download('someone/other', { offline: true }), 'io'), /HF_HUB_OFFLINE forbids/)
 })
 
 test('a download can be called off', async () => {
   const stop = new AbortController()
-  const work = download(repository, { signal: stop.signal, onProgress: ({ file }) => file === 'model.safetensors' && stop.abort() })
+  const work = download(repository, {
+    signal: stop.signal,
+    onProgress: ({ file }) => file === 'model.safetensors' && stop.abort(),
+  })
   await assert.rejects(work, { name: 'AbortError' })
   assert.equal(existsSync(join(storage(), 'snapshots', hub.commit, 'model.safetensors')), false)
 })

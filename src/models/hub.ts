@@ -85,7 +85,10 @@ export function isHubModel(text: string, folder = '.'): boolean {
 export async function downloadModel(id: string, options: DownloadOptions = {}): Promise<Download> {
   const named = parseHubModel(id)
   if (named === undefined)
-    throw new MyriadError('usage', `"${id}" is no model of the hub: write OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf`)
+    throw new MyriadError(
+      'usage',
+      `"${id}" is no model of the hub: write OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf`,
+    )
   const model = { ...named, revision: options.revision ?? named.revision }
   const settings = hubSettings(options.environment ?? process.env)
   const cache = new RepositoryCache(settings.cache, model.repository)
@@ -106,7 +109,9 @@ export async function downloadModel(id: string, options: DownloadOptions = {}): 
     if (cached) return cached
     throw explain(error, id, model, settings)
   }
-  const wanted = await choose(listing, model, cache, (file) => fetchFile(file, listing.commit, cache, model, settings, options))
+  const wanted = await choose(listing, model, cache, (file) =>
+    fetchFile(file, listing.commit, cache, model, settings, options),
+  )
   let before = 0
   for (const file of wanted) before += await bytesHere(cache.blob(file.hash), file.size)
   const total = wanted.reduce((sum, { size }) => sum + size, 0)
@@ -130,7 +135,12 @@ export async function downloadModel(id: string, options: DownloadOptions = {}): 
   }
   await cache.rememberCommit(model.revision, listing.commit)
   return {
-    path: placeOf(cache, listing.commit, model, wanted.map(({ name }) => name)),
+    path: placeOf(
+      cache,
+      listing.commit,
+      model,
+      wanted.map(({ name }) => name),
+    ),
     commit: listing.commit,
     files: wanted.map(({ name }) => name),
     bytes: total,
@@ -190,7 +200,8 @@ async function choose(
   const names = ggufs.map(({ name }) => name).join(', ')
   if (model.file !== undefined) {
     const file = byName.get(model.file)
-    if (file === undefined) throw new MyriadError('usage', `${where} has no file ${model.file}${names && `; it has ${names}`}`)
+    if (file === undefined)
+      throw new MyriadError('usage', `${where} has no file ${model.file}${names && `; it has ${names}`}`)
     return [file]
   }
   const around = companions.flatMap((name) => byName.get(name) ?? [])
@@ -207,7 +218,10 @@ async function choose(
   }
   if (ggufs.length === 1) return ggufs
   if (ggufs.length > 1)
-    throw new MyriadError('usage', `${where} has ${ggufs.length} GGUF files; name one, as ${model.repository}:${ggufs[0].name}. They are ${names}`)
+    throw new MyriadError(
+      'usage',
+      `${where} has ${ggufs.length} GGUF files; name one, as ${model.repository}:${ggufs[0].name}. They are ${names}`,
+    )
   throw new MyriadError(
     'checkpoint',
     `${where} has neither safetensors nor a GGUF file${byName.has('pytorch_model.bin') ? ' (pytorch_model.bin is a program and is not run)' : ''}; look for a conversion of it`,
@@ -233,7 +247,10 @@ async function fetchFile(
 ): Promise<void> {
   const url = `${settings.endpoint}/${model.repository}/resolve/${commit}/${encodeURIComponent(name)}`
   const { signal, onBytes, retryMs } = options
-  await transfer({ url, target: cache.blob(hash), size, hash }, { fetch: authorized(settings), signal, onBytes, retryMs })
+  await transfer(
+    { url, target: cache.blob(hash), size, hash },
+    { fetch: authorized(settings), signal, onBytes, retryMs },
+  )
   await cache.link(commit, name, hash)
 }
 

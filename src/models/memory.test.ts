@@ -22,7 +22,10 @@ test('weights, gradients and moments are counted to the byte, for every worker',
   assert.equal(parts.weights, 134_515_008 * 4 * 2)
   assert.equal(parts.gradients, 134_515_008 * 8 * 2)
   assert.equal(parts['optimizer state'], 134_515_008 * 8 * 2)
-  assert.equal(bytes, Object.values(parts).reduce((a, b) => a + b))
+  assert.equal(
+    bytes,
+    Object.values(parts).reduce((a, b) => a + b),
+  )
   assert.equal(memoryNeeded(config, { workers: 2, sharedWeights: true }).parts.weights, 134_515_008 * 4)
   assert.deepEqual(Object.keys(memoryNeeded(config).parts), ['threads', 'weights', 'loading'])
 })

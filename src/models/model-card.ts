@@ -82,6 +82,7 @@ function isList(value: Yaml): value is readonly Yaml[] {
 
 /** Plain where YAML cannot take it for anything but text (`no` is Norwegian, not false), else quoted as JSON is. */
 function scalar(text: string): string {
-  const plain = /^[A-Za-z][\w./ -]*$/.test(text) && !/\s$/.test(text) && !/^(y|n|yes|no|on|off|true|false|null|nan)$/i.test(text)
+  const plain =
+    /^[A-Za-z][\w./ -]*$/.test(text) && !/\s$/.test(text) && !/^(y|n|yes|no|on|off|true|false|null|nan)$/i.test(text)
   return plain ? text : JSON.stringify(text)
 }

@@ -113,7 +113,8 @@ function storedTensors(folder: string): Map<string, SafetensorsHeader> {
   }
   const index = join(folder, indexFile)
   if (!existsSync(index)) {
-    const pickled = existsSync(join(folder, 'pytorch_model.bin')) || existsSync(`${join(folder, 'pytorch_model.bin')}.index.json`)
+    const pickled =
+      existsSync(join(folder, 'pytorch_model.bin')) || existsSync(`${join(folder, 'pytorch_model.bin')}.index.json`)
     throw new MyriadError(
       'checkpoint',
       pickled

@@ -276,7 +276,10 @@ test('which layers slide', () => {
   assert.deepEqual([windowed.attention, windowed.slidingWindow], [['full', 'sliding'], 4096])
   const gemma3 = slidingOf('Gemma 3 1B')
   assert.equal(gemma3.window, 512)
-  assert.deepEqual([4, 5, 6, 11].map((i) => gemma3.layers.includes(i)), [true, false, true, false])
+  assert.deepEqual(
+    [4, 5, 6, 11].map((i) => gemma3.layers.includes(i)),
+    [true, false, true, false],
+  )
 })
 
 test('transformers 5 says the same in other words', () => {
@@ -304,7 +307,10 @@ test('an unsupported architecture is refused with the list of those that are', (
     refusal(() => parseDecoderConfig({ ...base, model_type: 'mamba' })),
     /"mamba".*llama, mistral, qwen2, qwen3, gemma2, gemma3_text, phi3, gpt2, gpt_neox/,
   )
-  assert.match(refusal(() => parseDecoderConfig({ ...base })), /"model_type"/)
+  assert.match(
+    refusal(() => parseDecoderConfig({ ...base })),
+    /"model_type"/,
+  )
 })
 
 const llama = { ...base, model_type: 'llama' }
@@ -325,7 +331,10 @@ const refused: [what: Record<string, unknown>, message: RegExp][] = [
   [{ ...llama, quantization_config: { quant_method: 'gptq' } }, /"quantization_config" is {"quant_method":"gptq"}/],
   [{ ...llama, logits_scaling: 8 }, /"logits_scaling"/],
   [{ ...base, model_type: 'mistral', attention_bias: true }, /"attention_bias"/],
-  [{ ...base, model_type: 'qwen2', layer_types: ['sliding_attention', 'full_attention'] }, /"sliding_window" does not say/],
+  [
+    { ...base, model_type: 'qwen2', layer_types: ['sliding_attention', 'full_attention'] },
+    /"sliding_window" does not say/,
+  ],
   [{ ...base, model_type: 'qwen3', layer_types: ['full_attention'] }, /"layer_types" names 1 layers of 2/],
   [{ ...base, model_type: 'qwen3', layer_types: ['chunked_attention', 'full_attention'] }, /"layer_types.0"/],
   [{ ...gemma3, attn_logit_softcapping: 50 }, /"attn_logit_softcapping" is 50/],
@@ -336,7 +345,11 @@ const refused: [what: Record<string, unknown>, message: RegExp][] = [
 ]
 
 test('a field that changes the computation in a way we do not is refused by name', () => {
-  for (const [file, message] of refused) assert.match(refusal(() => parseDecoderConfig(file)), message)
+  for (const [file, message] of refused)
+    assert.match(
+      refusal(() => parseDecoderConfig(file)),
+      message,
+    )
 })
 
 test('longrope turns otherwise in a sequence that is longer than the original context', () => {

@@ -36,7 +36,18 @@ const entrySchema = z.object({
 
 const storedTypes: Record<StoredType, number> = { F32: 4, F16: 2, BF16: 2 }
 /** Types that are stored but not read: their sizes are checked like any other's. */
-const otherTypes: Record<string, number> = { F64: 8, I64: 8, U64: 8, I32: 4, U32: 4, I16: 2, U16: 2, I8: 1, U8: 1, BOOL: 1 }
+const otherTypes: Record<string, number> = {
+  F64: 8,
+  I64: 8,
+  U64: 8,
+  I32: 4,
+  U32: 4,
+  I16: 2,
+  U16: 2,
+  I8: 1,
+  U8: 1,
+  BOOL: 1,
+}
 // Read and widened, or narrowed and written, at a time.
 const chunkValues = 1 << 19
 // No header of a real model comes near (the reference implementation has the same limit).
@@ -103,7 +114,10 @@ function parseHeader(file: string, json: Buffer, dataStart: number, size: number
 export function readStoredTensor(header: SafetensorsHeader, name: string): Float32Array {
   const { dtype, shape, position, bytes } = header.tensors[name]
   if (!(dtype in storedTypes))
-    throw new MyriadError('checkpoint', `${header.file}: tensor "${name}" has type ${dtype}; read are F32, F16 and BF16`)
+    throw new MyriadError(
+      'checkpoint',
+      `${header.file}: tensor "${name}" has type ${dtype}; read are F32, F16 and BF16`,
+    )
   const result = new Float32Array(shape.reduce((a, b) => a * b, 1))
   withFile(header.file, (descriptor) => {
     if (dtype === 'F32') return fill(descriptor, new Uint8Array(result.buffer, 0, bytes), position)
@@ -193,7 +207,7 @@ function writeValues(descriptor: number, data: Float32Array, dtype: StoredType):
 }
 
 function writeAll(descriptor: number, bytes: Uint8Array): void {
-  for (let written = 0; written < bytes.length; ) written += writeSync(descriptor, bytes, written)
+  for (let written = 0; written < bytes.length;) written += writeSync(descriptor, bytes, written)
 }
 
 function withFile<T>(file: string, use: (descriptor: number) => T): T {
@@ -215,7 +229,7 @@ function withFile<T>(file: string, use: (descriptor: number) => T): T {
 
 /** Reads exactly as many bytes as `target` has. */
 function fill(descriptor: number, target: Uint8Array, position: number): void {
-  for (let done = 0; done < target.length; ) {
+  for (let done = 0; done < target.length;) {
     const read = readSync(descriptor, target, done, target.length - done, position + done)
     if (read === 0) throw new Error(`it ends at byte ${position + done}: it was cut short`)
     done += read

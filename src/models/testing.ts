@@ -1,5 +1,14 @@
 /** Runs decoders in tests: whole, padded, and token by token over a cache. Every token is placed by its position in its sequence. */
-import { compile, createGraph, crossEntropy, grad, slice, type Program, type Tensor, type Value } from '../engine/index.js'
+import {
+  compile,
+  createGraph,
+  crossEntropy,
+  grad,
+  slice,
+  type Program,
+  type Tensor,
+  type Value,
+} from '../engine/index.js'
 import {
   declareInputs,
   declareParameters,
@@ -125,7 +134,10 @@ export async function gradients(
   const parameters = declareParameters(graph, config)
   const { hidden } = decoder(config, parameters, inputs, options)
   const read = slice(hidden, { axis: 0, end: tokens.length - 1 })
-  const loss = crossEntropy(logits(config, parameters, read, options.adapt), graph.input('targets', [tokens.length - 1], 'int32'))
+  const loss = crossEntropy(
+    logits(config, parameters, read, options.adapt),
+    graph.input('targets', [tokens.length - 1], 'int32'),
+  )
   const names = Object.keys(parameters).filter((name) => !lookupOnly(config).includes(name))
   const [flowed, ...rest] = grad(loss, [inputs.embedded, ...names.map((name) => parameters[name])])
   const outputs = { 'at embedded': flowed, ...Object.fromEntries(names.map((name, i) => [name, rest[i]])) }

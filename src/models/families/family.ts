@@ -16,8 +16,7 @@ export interface Names {
    * (`stacked`); or one with the query, key and value of each head side by side (`interleaved`).
    */
   queryKeyValue:
-    | { kind: 'separate'; query: string; key: string; value: string }
-    | { kind: 'stacked' | 'interleaved'; fused: string }
+    { kind: 'separate'; query: string; key: string; value: string } | { kind: 'stacked' | 'interleaved'; fused: string }
   /** Over each head of queries and keys, before the rotation. */
   queryNorm?: string
   keyNorm?: string

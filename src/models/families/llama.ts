@@ -23,7 +23,9 @@ export const llamaNames: Names = {
 }
 
 /** What a decoder has unless its family says otherwise: no biases, no caps, no scales. */
-export function plainSwitches(headDimension: number): Pick<
+export function plainSwitches(
+  headDimension: number,
+): Pick<
   DecoderConfig,
   | 'attentionBias'
   | 'outputBias'

@@ -91,7 +91,11 @@ export function rotaryFrom(rope: RopeObject, context: RopeContext): Rotary {
   return { theta, dimension, ...(scaling && { scaling }) }
 }
 
-function scalingOf(rope: RopeObject, dimension: number, { contextLength, where }: RopeContext): RotaryScaling | undefined {
+function scalingOf(
+  rope: RopeObject,
+  dimension: number,
+  { contextLength, where }: RopeContext,
+): RotaryScaling | undefined {
   const type = rope.rope_type ?? rope.type ?? 'default'
   const need = <T>(field: string, value: T | null | undefined): T => {
     if (value !== null && value !== undefined) return value
