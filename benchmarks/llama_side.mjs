@@ -1,15 +1,16 @@
 // llama.cpp's side of bench.mjs, through node-llama-cpp, which is found in a folder of its own and is no dependency.
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { peakMemory } from './memory.mjs'
-import { serve } from './side.mjs'
+import { serve, timed } from './side.mjs'
 
 let context, sequences, shape, vocabularySize
 let seed = 1
 
 async function open({ llama, file, sampling, threads, vocabulary }) {
   const home = join(resolve(llama), 'node_modules', 'node-llama-cpp')
+  if (!existsSync(home)) throw new Error(`node-llama-cpp is not installed in ${llama.split(sep).at(-1)}`)
   const { getLlama } = await import(pathToFileURL(join(home, 'dist', 'index.js')).href)
   const engine = await getLlama({
     build: 'never',
@@ -39,11 +40,10 @@ async function open({ llama, file, sampling, threads, vocabulary }) {
 
 async function sample() {
   await Promise.all(sequences.map((sequence) => sequence.clearHistory()))
-  const start = performance.now()
-  const counts = await Promise.all(sequences.map(reply))
-  const seconds = (performance.now() - start) / 1000
+  let counts
+  const time = await timed(async () => (counts = await Promise.all(sequences.map(reply))))
   if (counts.some((count) => count !== shape.reply)) throw new Error(`sampled ${counts.join()} tokens`)
-  return { seconds }
+  return time
 }
 
 async function reply(sequence, index) {

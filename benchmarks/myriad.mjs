@@ -5,17 +5,12 @@ import { adapterSchema, initializeWeights } from '../dist/models/index.js'
 import { localPolicyFromWeights, openLocalPolicy } from '../dist/policy/index.js'
 import { peakMemory } from './memory.mjs'
 import { models } from './shapes.mjs'
-import { serve } from './side.mjs'
+import { serve, timed } from './side.mjs'
 
-let model, policy, tokenizer, batch, prompts
+let model, opened, policy, tokenizer, batch, prompts
 const random = createRandom(2)
 let seed = 0
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
-const timed = async (work) => {
-  const start = performance.now()
-  await work()
-  return { seconds: (performance.now() - start) / 1000 }
-}
 
 /** A policy that trains all weights, or (`frozen`) the same model as one that is only ever sampled. */
 async function open({ name, folder, setting, frozen = false, samplingBits, texts }) {
@@ -30,12 +25,10 @@ async function open({ name, folder, setting, frozen = false, samplingBits, texts
     adapter: frozen ? { config: adapterSchema.parse({ kind: 'lora', rank: 1 }) } : undefined,
   }
   if (folder) {
-    const opened = await openLocalPolicy(folder, { ...options, slots: 96 })
-    policy = opened.policy
-    tokenizer = opened.tokenizer
+    ;({ policy: opened, tokenizer } = await openLocalPolicy(folder, { ...options, slots: 96 }))
     prompts = texts
-  } else policy = localPolicyFromWeights(config, initializeWeights(config, 1), options)
-  if (frozen) policy = await policy.base()
+  } else opened = localPolicyFromWeights(config, initializeWeights(config, 1), options)
+  policy = frozen ? await opened.base() : opened
   const { sequences, length } = training
   batch = Array.from({ length: sequences }, () => ({
     tokens: Array.from({ length }, () => random.integer(0, config.vocabularySize - 1)),
@@ -128,4 +121,9 @@ await serve({
   train: () => timed(() => policy.update(batch, { loss: crossEntropy(), learningRate: 1e-4 })),
   lengths: () => ({ lengths: prompts.map((text) => tokenizer.encode(text).length) }),
   memory: () => ({ bytes: peakMemory() }),
+  async end() {
+    await policy.close()
+    if (policy !== opened) await opened.close()
+    return {}
+  },
 })

@@ -17,27 +17,24 @@ const decoder = (hidden, intermediate, layers, heads, rest = {}) =>
     ...rest,
   })
 
-// Measured to be the better division of two processors for training: replicas where a model is small, threads where it is large.
-const small = { workers: 2, threads: 1, tokenBudget: 2048 }
-const large = { workers: 1, threads: 2, tokenBudget: 1024 }
-
 /**
  * A configuration; `training`: tokens of one step, all of them targets; `grpo`: prompts and replies to each;
- * `setting`: how Myriad divides the machine when it trains.
+ * `tokenBudget`: most tokens Myriad trains on at a time.
  */
 export const models = {
-  '1M': { config: decoder(128, 344, 4, 4), setting: small },
-  '4M': { config: decoder(256, 688, 4, 4), setting: small },
-  '27M': { config: decoder(512, 1376, 8, 8, { vocab_size: 4096 }), setting: small },
+  '1M': { config: decoder(128, 344, 4, 4) },
+  '4M': { config: decoder(256, 688, 4, 4) },
+  '27M': { config: decoder(512, 1376, 8, 8, { vocab_size: 4096 }) },
   // SmolLM2-135M's shape.
   '135M': {
     config: decoder(576, 1536, 30, 9, { vocab_size: 49152, num_key_value_heads: 3, rope_theta: 100000 }),
     training: { sequences: 8, length: 128 },
     grpo: { prompts: 4, replies: 8, maxTokens: 32 },
-    setting: large,
+    tokenBudget: 1024,
   },
 }
 for (const model of Object.values(models)) {
+  model.tokenBudget ??= 2048
   model.training ??= { sequences: 32, length: 128 }
   model.grpo ??= { prompts: 8, replies: 8, maxTokens: 32 }
   model.sampling = { sequences: 32, prompt: 16, reply: 64 }

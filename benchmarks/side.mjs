@@ -1,25 +1,38 @@
 // One side of a comparison: a process of its own, so that its peak memory is its own, which answers one JSON line a command.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 const scripts = {
   myriad: 'myriad.mjs',
   llama: 'llama_side.mjs',
+  batchedBench: 'batched_bench_side.mjs',
   torch: 'torch_bench.py',
   trl: 'trl_bench.py',
 }
+
+/** A side that is not there. */
+export const absent = (missing) => ({ missing, ask: async () => null, close: async () => {} })
 
 /**
  * Starts a side and opens it. A side that cannot be started, or fails, says why in `missing` and answers null from then on.
  *
  * @param kind a key of `scripts`
  * @param opening fields of its `open` command
- * @param options `python`: the interpreter; `seconds`: how long any one answer may take
+ * @param options `python`: the interpreter; `minutes`: how long any one answer may take; `node`: further arguments of Node;
+ *   `environment`: further variables
  */
-export async function openSide(kind, opening, { python, seconds = 3600 }) {
-  const script = new URL(scripts[kind], import.meta.url).pathname
-  const child = spawn(script.endsWith('.py') ? python : process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] })
+export async function openSide(kind, opening, { python, minutes, node = [], environment = {} }) {
+  const script = fileURLToPath(new URL(scripts[kind], import.meta.url))
+  const [program, ...words] = script.endsWith('.py') ? [python] : [process.execPath, ...node]
+  const child = spawn(program, [...words, script], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
+  })
   const gone = new Promise((resolve) => child.once('close', resolve))
+  const stop = () => child.kill('SIGKILL')
+  process.once('exit', stop)
+  void gone.then(() => process.off('exit', stop))
   let complaint = ''
   child.stderr.on('data', (data) => (complaint = (complaint + data).slice(-4000)))
   child.on('error', (error) => (complaint += error.message))
@@ -30,10 +43,10 @@ export async function openSide(kind, opening, { python, seconds = 3600 }) {
     if (side.missing) return null
     child.stdin.write(`${JSON.stringify({ command, ...fields })}\n`)
     let timer
-    const late = new Promise((resolve) => (timer = setTimeout(() => resolve({ late: true }), seconds * 1000)))
+    const late = new Promise((resolve) => (timer = setTimeout(() => resolve({ late: true }), minutes * 60_000)))
     const answer = await Promise.race([lines.next(), late])
     clearTimeout(timer)
-    if (answer.late) side.missing = `${command} took longer than ${seconds} s`
+    if (answer.late) side.missing = `${command} took longer than ${minutes} minutes`
     else if (answer.done) {
       await gone
       side.missing = complaint.trim().split('\n').at(-1) || `${command} ended without an answer`
@@ -42,13 +55,15 @@ export async function openSide(kind, opening, { python, seconds = 3600 }) {
       if (value.error === undefined) return value
       side.missing = value.error
     }
-    child.kill()
+    stop()
     return null
   }
   async function close() {
     child.stdin.end()
-    if (side.missing) child.kill()
+    if (side.missing) stop()
+    const timer = setTimeout(stop, 60_000)
     await gone
+    clearTimeout(timer)
   }
   side.opened = await ask('open', opening)
   return side
@@ -67,4 +82,14 @@ export async function serve(handlers) {
     process.stdout.write(`${JSON.stringify(answer)}\n`)
   }
   process.exit(0)
+}
+
+/** Runs some work: seconds it took, and seconds all processors together gave to this process meanwhile. */
+export async function timed(work) {
+  const cpu = process.cpuUsage()
+  const start = performance.now()
+  await work()
+  const seconds = (performance.now() - start) / 1000
+  const { user, system } = process.cpuUsage(cpu)
+  return { seconds, cpuSeconds: (user + system) / 1e6 }
 }

@@ -33,14 +33,16 @@ def await_command():
 
 
 class Steps(transformers.TrainerCallback):
-    def on_train_begin(self, *_, **__):
+    def begin(self):
         await_command()
-        self.start = time.perf_counter()
+        self.start, self.cpu = time.perf_counter(), time.process_time()
+
+    def on_train_begin(self, *_, **__):
+        self.begin()
 
     def on_step_end(self, *_, **__):
-        answer({"seconds": time.perf_counter() - self.start})
-        await_command()
-        self.start = time.perf_counter()
+        answer({"seconds": time.perf_counter() - self.start, "cpuSeconds": time.process_time() - self.cpu})
+        self.begin()
 
 
 def even_ids(completion_ids, **_):
@@ -59,6 +61,8 @@ def trainer(request):
         max_completion_length=request["grpo"]["maxTokens"],
         temperature=1.0,
         beta=0.0,
+        loss_type="dapo",
+        scale_rewards="group",
         num_iterations=1,
         learning_rate=1e-6,
         lr_scheduler_type="constant",
