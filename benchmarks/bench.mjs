@@ -12,7 +12,9 @@ import { parseArgs } from 'node:util'
 import { parameterCount } from '../dist/models/index.js'
 import { parts } from './parts.mjs'
 import { describe } from './print.mjs'
+import { quiet } from './quiet.mjs'
 import { models } from './shapes.mjs'
+import { stopAll } from './side.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values: flags } = parseArgs({
@@ -40,7 +42,10 @@ const chosen = (flag, table) =>
 const [modelNames, partNames] = [chosen('models', models), chosen('parts', parts)]
 
 const scratch = mkdtempSync(join(os.tmpdir(), 'myriad-bench-'))
-process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
+process.on('exit', () => {
+  stopAll()
+  rmSync(scratch, { recursive: true, force: true })
+})
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 
 const ort = JSON.parse(readFileSync(join(root, 'node_modules', 'onnxruntime-node', 'package.json'), 'utf8')).version
@@ -76,11 +81,15 @@ for (const name of modelNames) {
       console.log(`  ${part}: already in ${basename(flags.json)}, not measured again`)
       continue
     }
+    const othersShare = await quiet()
+    if (othersShare > 0.05)
+      console.log(
+        `  ${part}: others use ${(othersShare * 100).toFixed(0)}% of the machine; what follows is not worth keeping`,
+      )
     const start = performance.now()
-    const load = os.loadavg()[0]
     const measured = await parts[part](name, models[name], context)
     const tookSeconds = Math.round((performance.now() - start) / 1000)
-    result.parts[part] = { date: run.date, loadBefore: Number(load.toFixed(2)), tookSeconds, ...measured }
+    result.parts[part] = { date: run.date, othersShare, tookSeconds, ...measured }
     store()
     for (const line of describe(part, measured)) console.log(`  ${line}`)
   }

@@ -11,6 +11,12 @@ const scripts = {
   trl: 'trl_bench.py',
 }
 
+/** Ends every side that still runs: for when the program itself ends early. */
+export function stopAll() {
+  for (const stop of running) stop()
+}
+const running = new Set()
+
 /** A side that is not there. */
 export const absent = (missing) => ({ missing, ask: async () => null, close: async () => {} })
 
@@ -31,8 +37,8 @@ export async function openSide(kind, opening, { python, minutes, node = [], envi
   })
   const gone = new Promise((resolve) => child.once('close', resolve))
   const stop = () => child.kill('SIGKILL')
-  process.once('exit', stop)
-  void gone.then(() => process.off('exit', stop))
+  running.add(stop)
+  void gone.then(() => running.delete(stop))
   let complaint = ''
   child.stderr.on('data', (data) => (complaint = (complaint + data).slice(-4000)))
   child.on('error', (error) => (complaint += error.message))
