@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { parameterCount } from '../dist/models/index.js'
 import { parts } from './parts.mjs'
 import { describe } from './print.mjs'
-import { quiet } from './quiet.mjs'
+import { quiet, tolerated } from './quiet.mjs'
 import { models } from './shapes.mjs'
 import { stopAll } from './side.mjs'
 
@@ -81,15 +81,13 @@ for (const name of modelNames) {
       console.log(`  ${part}: already in ${basename(flags.json)}, not measured again`)
       continue
     }
-    const othersShare = await quiet()
-    if (othersShare > 0.05)
-      console.log(
-        `  ${part}: others use ${(othersShare * 100).toFixed(0)}% of the machine; what follows is not worth keeping`,
-      )
+    const othersBefore = await quiet()
+    if (othersBefore > tolerated)
+      console.log(`  ${part}: others use ${(othersBefore * 100).toFixed(0)}% of the machine`)
     const start = performance.now()
     const measured = await parts[part](name, models[name], context)
     const tookSeconds = Math.round((performance.now() - start) / 1000)
-    result.parts[part] = { date: run.date, othersShare, tookSeconds, ...measured }
+    result.parts[part] = { date: run.date, tookSeconds, ...measured }
     store()
     for (const line of describe(part, measured)) console.log(`  ${line}`)
   }

@@ -90,12 +90,14 @@ const reward = (ids) => ids.filter((id) => id % 2 === 0).length / ids.length
 async function grpoStep() {
   const algorithm = grpo({ normalization: 'mean-std', aggregation: 'token-mean' })
   const { replies, maxTokens } = model.grpo
-  return timed(async () => {
+  let sampling
+  const time = await timed(async () => {
     const asked = prompts.flatMap((text, p) => {
       const tokens = tokenizer.encode(text)
       return Array.from({ length: replies }, (_, r) => ({ id: `${p}.${r}`, tokens, maxTokens, seed: seed++ }))
     })
-    const completions = await policy.sample(asked)
+    let completions
+    sampling = await timed(async () => (completions = await policy.sample(asked)))
     const groups = prompts.map((_, p) => ({
       problem: {},
       trajectories: completions.slice(p * replies, (p + 1) * replies).map((completion, r) => {
@@ -111,6 +113,7 @@ async function grpoStep() {
     const { applied } = await policy.update(algorithm.weigh(sequences), { loss: algorithm.loss, learningRate: 1e-6 })
     if (!applied) throw new Error('the update was not applied')
   })
+  return { ...time, samplingSeconds: sampling.seconds }
 }
 
 await serve({

@@ -1,15 +1,17 @@
 // What a part measured, for the terminal.
+import { tolerated } from './quiet.mjs'
 import { median } from './turns.mjs'
 
 const mebibytes = (bytes) => `${(bytes / 2 ** 20).toFixed(0).padStart(6)} MiB`
 
-function sideLine(label, { missing, seconds, cpuSeconds, memoryBytes }, tokens) {
+function sideLine(label, { missing, seconds, cpuSeconds, othersShare, memoryBytes }, tokens) {
   if (missing !== undefined) return `${label} not measured: ${missing}`
   const time = median(seconds)
   const rate = tokens === undefined ? '' : `${(tokens / time).toFixed(0).padStart(7)} tokens/s`
   const busy = cpuSeconds.length === 0 ? '' : `  ${(median(cpuSeconds) / time).toFixed(1)} processors`
+  const others = median(othersShare) > tolerated ? `  (others used ${(median(othersShare) * 100).toFixed(0)}%)` : ''
   const spread = ((Math.max(...seconds) - Math.min(...seconds)) / time) * 100
-  return `${label} ${time.toFixed(3).padStart(8)} s ±${(spread / 2).toFixed(0).padStart(3)}% ${rate} ${mebibytes(memoryBytes)}${busy}`
+  return `${label} ${time.toFixed(3).padStart(8)} s ±${(spread / 2).toFixed(0).padStart(3)}% ${rate} ${mebibytes(memoryBytes)}${busy}${others}`
 }
 
 /** Lines about what a part of bench.mjs answered. */

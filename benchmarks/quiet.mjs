@@ -1,26 +1,30 @@
+// Whether anybody else is using the machine.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 
-/** Share of the machine's processors that somebody used during a second in which we did not; undefined outside Linux. */
-async function othersShare() {
-  const read = () => {
-    const [user, nice, system, idle, wait, ...rest] = /^cpu +(.+)$/m
-      .exec(readFileSync('/proc/stat', 'utf8'))[1]
-      .split(' ')
-      .map(Number)
-    // Guests are counted among users already.
-    const total = user + nice + system + idle + wait + rest[0] + rest[1] + rest[2]
-    return { total, idle: idle + wait }
-  }
+/** Seconds that all processors together have worked so far, and that they could have; undefined outside Linux. */
+export function processorSeconds() {
+  let line
   try {
-    const before = read()
-    await setTimeout(1000)
-    const after = read()
-    return 1 - (after.idle - before.idle) / (after.total - before.total)
+    line = /^cpu +(.+)$/m.exec(readFileSync('/proc/stat', 'utf8'))[1]
   } catch {
     return undefined
   }
+  // Hundredths of a second; guests, which come last, are counted among users already.
+  const [user, nice, system, idle, wait, ...interrupts] = line.split(' ').map((ticks) => Number(ticks) / 100)
+  const busy = user + nice + system + interrupts[0] + interrupts[1] + interrupts[2]
+  return { busy, all: busy + idle + wait }
 }
+
+/** Share of the machine that others have used since `before`, while we used `ours` seconds of it. */
+export function othersSince(before, ours) {
+  const now = processorSeconds()
+  if (before === undefined || now === undefined || now.all === before.all) return undefined
+  return Math.max(0, (now.busy - before.busy - ours) / (now.all - before.all))
+}
+
+/** More than this makes a measurement doubtful. */
+export const tolerated = 0.08
 
 /**
  * Waits until the machine is quiet, but not for longer than `seconds`: whoever waits at barriers by spinning, as PyTorch and
@@ -28,7 +32,10 @@ async function othersShare() {
  */
 export async function quiet(seconds = 120) {
   const end = performance.now() + seconds * 1000
-  let share = await othersShare()
-  while (share > 0.05 && performance.now() < end) share = await othersShare()
-  return share
+  for (;;) {
+    const before = processorSeconds()
+    await setTimeout(1000)
+    const share = othersSince(before, 0)
+    if (share === undefined || share <= tolerated || performance.now() > end) return share
+  }
 }

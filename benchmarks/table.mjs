@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format, resolveConfig } from 'prettier'
+import { tolerated } from './quiet.mjs'
 import { median } from './turns.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -50,7 +51,8 @@ const dates = [...new Set(results.runs.map(({ date }) => date.slice(0, 10)))]
 const commands = [...new Set(results.runs.map(({ command }) => `\`${command}\``))]
 const source = relative(root, resolve(file))
 const from = source.startsWith('..') ? '' : ` Raw times: [${source}](../${source}).`
-const disturbed = all.some(({ othersShare }) => othersShare > 0.05)
+const sides = all.flatMap((part) => [part, part.train, part.sample].flatMap((each) => Object.values(each?.sides ?? {})))
+const disturbed = sides.some((side) => measured(side) && median(side.othersShare ?? []) > tolerated)
   ? ' **Others used the machine meanwhile: these figures are worth nothing.**'
   : ''
 const range = [...new Set([Math.min(...rounds), Math.max(...rounds)])].join(' to ')
@@ -197,7 +199,7 @@ function differences() {
   )
   if (rows.length === 0) return ''
   const head = '| shape | weights, sampled in | tokens | mean difference of logprobs | largest | KL, nats a token |'
-  return ['### What 8 bits change', '', head, '| --- | --- | --- | --- | --- | --- |', ...rows, ''].join('\n')
+  return ['### What fewer bits change', '', head, '| --- | --- | --- | --- | --- | --- |', ...rows, ''].join('\n')
 }
 
 const whole = readFileSync(page, 'utf8')

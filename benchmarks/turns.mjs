@@ -1,5 +1,6 @@
 // The sides of a comparison take turns: what disturbs the machine for a while disturbs all of them.
 import { setTimeout } from 'node:timers/promises'
+import { othersSince, processorSeconds } from './quiet.mjs'
 
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 
@@ -8,20 +9,31 @@ export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(v
  * longer than `minutes`.
  *
  * @param sides by name, as openSide answers them
- * @returns by side: times, of the wall and of all processors together, and peak memory; or why it is missing
+ * @returns by side: times, of the wall and of all processors together, the share of the machine that others used meanwhile, and
+ *   peak memory; or why it is missing
  */
 export async function takeTurns(sides, command, { rounds, minutes, versions }) {
   const figures = Object.fromEntries(
-    Object.keys(sides).map((name) => [name, { warmup: [], seconds: [], cpuSeconds: [] }]),
+    Object.keys(sides).map((name) => [name, { warmup: [], seconds: [], cpuSeconds: [], othersShare: [] }]),
   )
   const turn = async (warmup) => {
     const start = performance.now()
     for (const [name, side] of Object.entries(sides)) {
       await setTimeout(300) // until the threads of the one before have stopped spinning
+      const before = processorSeconds()
       const answer = await side.ask(command)
       if (answer === null) continue
-      figures[name][warmup ? 'warmup' : 'seconds'].push(answer.seconds)
-      if (!warmup && answer.cpuSeconds !== undefined) figures[name].cpuSeconds.push(answer.cpuSeconds)
+      const { seconds, cpuSeconds, ...rest } = answer
+      if (warmup) {
+        figures[name].warmup.push(seconds)
+        continue
+      }
+      figures[name].seconds.push(seconds)
+      if (cpuSeconds === undefined) continue
+      figures[name].cpuSeconds.push(cpuSeconds)
+      figures[name].othersShare.push(othersSince(before, cpuSeconds) ?? null)
+      // What else a side tells of its turn.
+      for (const [what, value] of Object.entries(rest)) (figures[name][what] ??= []).push(value)
     }
     return (performance.now() - start) / 1000
   }
