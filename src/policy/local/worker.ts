@@ -2,13 +2,16 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf, MyriadError } from '../../core/index.js'
 import {
+  adaptedModules,
+  readAdapter,
   readCheckpoint,
   readCheckpointJson,
-  readAdapter,
   readSafetensors,
   writeAdapter,
   writeCheckpoint,
+  type AdapterConfig,
   type NamedTensor,
+  type Weights,
 } from '../../models/index.js'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -93,7 +96,7 @@ const calls: {
   },
   async load(name, folder) {
     const view = replica.view(name)
-    const stored = view.adapter ? readAdapter(folder, config).weights : (await readCheckpoint(folder)).weights
+    const stored = view.adapter ? readTrainedAdapter(folder, view.adapter) : (await readCheckpoint(folder)).weights
     const state = stateSchema.safeParse(readCheckpointJson(folder, 'trainer_state.json'))
     if (!state.success) throw new MyriadError('checkpoint', `${join(folder, 'trainer_state.json')} is damaged`)
     const file = join(folder, 'optimizer.safetensors')
@@ -129,6 +132,21 @@ async function readyForStopStrings(requests: readonly (SampleRequest | null)[]):
   if (setup.tokenizerFolder === undefined)
     throw new MyriadError('usage', 'stop strings need a tokenizer, and this policy has none')
   tokenizer = await loadTokenizer(setup.tokenizerFolder)
+}
+
+/** An adapter's weights from a checkpoint: one of other scales has the same names and sizes, and computes something else. */
+function readTrainedAdapter(folder: string, trained: AdapterConfig): Weights {
+  const { adapter, weights } = readAdapter(folder, config)
+  const scales = (one: AdapterConfig): string =>
+    one.kind === 'lora'
+      ? JSON.stringify(adaptedModules(config, one).map(({ name, rank, scale }) => [name, rank, scale]))
+      : one.kind
+  if (scales(adapter) !== scales(trained))
+    throw new MyriadError(
+      'checkpoint',
+      `${folder} holds an adapter of other modules, ranks or scales than the one trained`,
+    )
+  return weights
 }
 
 /** What an adapter's file names as its base. */
