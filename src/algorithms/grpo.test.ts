@@ -75,7 +75,7 @@ test('groups whose rewards are equal contribute nothing at all and are counted',
     { group: 1, trajectory: 1 },
   ])
   assert.ok(lesson.advantages[0].every((tokens) => tokens.every((advantage) => advantage === 0)))
-  assert.ok(algorithm.needsReference)
+  assert.deepEqual(algorithm.needs, { reference: 'initial' })
   // The same batch with and without the silent groups: the weights, and so the loss, are equal.
   const alone = algorithm.weigh(algorithm.learn([groups[1]]).sequences)
   assert.deepEqual(algorithm.weigh(lesson.sequences), alone)

@@ -1,32 +1,10 @@
-import type { Loss, TrainSequence } from '../policy/types.js'
-import { groupAdvantages, hasVariance } from './advantages.js'
+import type { Loss } from '../policy/types.js'
+import { groupAdvantages } from './advantages.js'
 import { clippedLoss, type ClippedLossOptions } from './clipped.js'
-import { handleOverlong, type OverlongHandling } from './overlong.js'
-import type { AdvantageEstimator, Group } from './types.js'
-import { tokenWeights, type Aggregation } from './weights.js'
-
-/** What a step teaches, before aggregation weights. */
-export interface Lesson {
-  /** Sequences to train on, those of one group next to each other. Weights are still 0. */
-  sequences: TrainSequence[]
-  /** For each sequence: the index of its group and of its trajectory there. */
-  origins: { group: number; trajectory: number }[]
-  /** Groups that were left out because their rewards are all equal (or there is only one). */
-  zeroVarianceGroups: number
-  /** Advantage of every trajectory, for display; 0 in groups left out: [group][trajectory][tokens] */
-  advantages: Float32Array[][]
-}
-
-/** A learning algorithm: what to learn from the groups of a step. Pure: the same groups give the same lesson. */
-export interface Algorithm {
-  name: string
-  loss: Loss
-  /** Whether sequences need `referenceLogprobs`. */
-  needsReference: boolean
-  learn(groups: readonly Group[]): Lesson
-  /** The sequences of one optimizer batch, with aggregation weights. */
-  weigh(sequences: readonly TrainSequence[]): TrainSequence[]
-}
+import { compose } from './compose.js'
+import type { OverlongHandling } from './overlong.js'
+import type { AdvantageEstimator, Algorithm } from './types.js'
+import type { Aggregation } from './weights.js'
 
 export interface GrpoOptions extends ClippedLossOptions {
   /** Divide advantages by the group's standard deviation? ('mean-std') */
@@ -56,49 +34,12 @@ export interface GrpoOptions extends ClippedLossOptions {
  * @example const algorithm = grpo({ normalization: 'mean', klCoefficient: 0.01 })
  */
 export function grpo(options: GrpoOptions = {}): Algorithm {
-  const loss = options.loss ?? clippedLoss(options)
-  const estimate =
-    options.estimator ??
-    groupAdvantages({ normalization: options.normalization ?? 'mean-std', epsilon: options.epsilon })
-  const { aggregation = 'token-mean', overlong = 'keep' } = options
-  return {
+  const { normalization = 'mean-std', epsilon, klCoefficient = 0 } = options
+  return compose({
+    ...options,
     name: 'grpo',
-    loss,
-    needsReference: (options.klCoefficient ?? 0) !== 0,
-    learn: (groups) => learn(handleOverlong(groups, overlong), estimate),
-    weigh: (sequences) => {
-      const weights = tokenWeights(
-        sequences.map((sequence) => sequence.mask),
-        aggregation,
-        options.fixedLength,
-      )
-      return sequences.map((sequence, i) => ({ ...sequence, weights: weights[i] }))
-    },
-  }
-}
-
-function learn(groups: readonly Group[], estimate: AdvantageEstimator): Lesson {
-  const kept = groups.flatMap((group, index) => (hasVariance(group) ? [index] : []))
-  const estimates = estimate(kept.map((index) => groups[index]))
-  const advantages: Float32Array[][] = groups.map((group) =>
-    group.trajectories.map(({ tokens }) => new Float32Array(tokens.length)),
-  )
-  const sequences: TrainSequence[] = []
-  const origins: Lesson['origins'] = []
-  kept.forEach((index, k) => {
-    advantages[index] = estimates[k]
-    groups[index].trajectories.forEach((trajectory, i) => {
-      if (!trajectory.mask.includes(1)) return
-      const { tokens, mask, logprobs } = trajectory
-      sequences.push({
-        tokens,
-        mask,
-        logprobs,
-        advantages: estimates[k][i],
-        weights: new Float32Array(tokens.length),
-      })
-      origins.push({ group: index, trajectory: i })
-    })
+    loss: options.loss ?? clippedLoss(options),
+    advantage: options.estimator ?? groupAdvantages({ normalization, epsilon }),
+    needs: klCoefficient !== 0 ? { reference: 'initial' } : {},
   })
-  return { sequences, origins, zeroVarianceGroups: groups.length - kept.length, advantages }
 }

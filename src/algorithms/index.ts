@@ -4,8 +4,11 @@
  */
 export * from './advantages.js'
 export * from './clipped.js'
+export * from './compose.js'
 export * from './cross-entropy.js'
 export * from './grpo.js'
+export * from './objective.js'
 export * from './overlong.js'
+export * from './sum-losses.js'
 export * from './types.js'
 export * from './weights.js'

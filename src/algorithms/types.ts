@@ -1,6 +1,7 @@
+import type { Json } from '../core/index.js'
+import type { Loss, StopReason, TrainSequence } from '../policy/types.js'
+import type { Outcome, Problem } from '../tasks/types.js'
 import type { Message } from '../text/types.js'
-import type { Problem, Outcome } from '../tasks/types.js'
-import type { StopReason } from '../policy/types.js'
 
 /** One episode as tokens. Arrays are [tokens]. */
 export interface Trajectory {
@@ -31,3 +32,63 @@ export interface Group {
 
 /** From the groups of a step to one number per token of each trajectory: [group][trajectory][token]. */
 export type AdvantageEstimator = (groups: readonly Group[]) => Float32Array[][]
+
+/** A conversation that shows how a problem of the train split is solved. */
+export interface Shown {
+  tokens: number[]
+  /** 1 on the tokens of the solver's replies. */
+  mask: Uint8Array
+}
+
+/** What an algorithm asks the loop to supply, beside the groups. */
+export interface Needs {
+  /** Logprobs under the model the run began with, or under a moving average of the policy that follows it at `rate`. */
+  reference?: 'initial' | { rate: number }
+  /** Score the policy itself before the first optimizer step: `oldLogprobs`, and `entropy`. */
+  old?: boolean
+  /** Logprobs under a teacher: another model (config: teacher), or the model itself told the solution in its prompt. */
+  teacher?: 'model' | 'privileged'
+  /** So many most probable alternatives a token, of the policy and of those of reference and teacher that are asked for. */
+  alternatives?: number
+  /** A value head: `values`, and its training. */
+  values?: boolean
+  /** A solved conversation for each group whose task can show one. */
+  demonstrations?: boolean
+}
+
+/** What a step is learnt in. Every random choice derives from `seed` and `step`. */
+export interface LearnContext {
+  step: number
+  seed: number
+  /** What the algorithm answered last time as `Lesson.state`; null at first. Kept in checkpoints. */
+  state: Json
+  /** One per group, where asked for; null where the task shows none. */
+  demonstrations?: readonly (Shown | null)[]
+}
+
+/** What a step teaches, before aggregation weights. */
+export interface Lesson {
+  /** Sequences to train on, those of one group next to each other. Weights are still 0. */
+  sequences: TrainSequence[]
+  /** For each sequence: the index of its group and of its trajectory there; -1 where it is no trajectory of the group. */
+  origins: { group: number; trajectory: number }[]
+  /** Groups that were left out because their rewards are all equal (or there is only one). */
+  zeroVarianceGroups: number
+  /** Advantage of every trajectory, for display; 0 in groups left out: [group][trajectory][tokens] */
+  advantages: Float32Array[][]
+  /** What to remember until the next step. */
+  state?: Json
+  metrics?: Record<string, number>
+}
+
+/** A learning algorithm: what to learn from the groups of a step. Pure: the same groups and context give the same lesson. */
+export interface Algorithm {
+  name: string
+  loss: Loss
+  needs: Needs
+  learn(groups: readonly Group[], context?: LearnContext): Lesson
+  /** Called once the sequences hold what `needs` asked for, before they are shared out among optimizer steps. */
+  refine?(sequences: readonly TrainSequence[], context?: LearnContext): TrainSequence[]
+  /** The sequences of one optimizer batch, with aggregation weights. */
+  weigh(sequences: readonly TrainSequence[]): TrainSequence[]
+}

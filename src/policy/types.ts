@@ -42,34 +42,102 @@ export interface SampleOptions {
   signal?: AbortSignal
 }
 
+/** Other tokens that might have stood in the place of each token: K a place, with their logprobs. */
+export interface Alternatives {
+  /** K. */
+  count: number
+  /** Ids: [tokens * K], those of token t from t * K. -1 where there is none. */
+  ids: Int32Array
+  /** Under the distribution token t was drawn from, most probable first where a policy chose them: [tokens * K]. */
+  logprobs: Float32Array
+}
+
+/** What a sequence is to the objective. */
+export interface SequenceInfo {
+  /** Sequences of one problem share it; minibatches never part them. */
+  group: number
+  /** What the policy sampled, or what it is shown; preference objectives tell chosen from rejected. */
+  role: 'sample' | 'demonstration' | 'chosen' | 'rejected'
+  /** Chosen and rejected of one comparison share it (or, in a ranking, all that were ranked). */
+  pair?: number
+  /** Place in a ranking, 0 the best. */
+  rank?: number
+  reward: number
+  task: string
+  language: string
+}
+
 /** A sequence to learn from. Arrays are [tokens]; entry t speaks of token t. Where mask is 0 the other entries are ignored. */
 export interface TrainSequence {
   tokens: readonly number[]
-  /** 1 on tokens the policy sampled in this episode, else 0. Entry 0 is always 0. */
+  /** 1 on tokens the policy sampled in this episode (or on those of a demonstration that are to be learnt), else 0. Entry 0 is always 0. */
   mask: Uint8Array
   /** What the sampler reported (behaviour policy). */
   logprobs: Float32Array
   advantages: Float32Array
   /** Aggregation weight c of each token (see algorithms): the loss is the sum of c times the token's loss. */
   weights: Float32Array
+  /** Each token's weight is multiplied by it when weights are made: importance weights, selections. 1 unless given. */
+  factors?: Float32Array
+  info?: SequenceInfo
+  /** The policy's own, scored before the first optimizer step of the update; the sampler's stand in where absent. */
+  oldLogprobs?: Float32Array
   referenceLogprobs?: Float32Array
+  teacherLogprobs?: Float32Array
+  /** Entropy in nats, before the first optimizer step of the update. */
+  entropy?: Float32Array
+  /** Of the value head, before the first optimizer step; and what it should have said. */
+  values?: Float32Array
+  returns?: Float32Array
+  /** Alternatives whose logprobs the objective reads, and may teach; those of the policy before the first optimizer step. */
+  alternatives?: Alternatives
+  /** Logprobs of the same ids under a teacher or reference: [tokens * K]. */
+  teacherAlternatives?: Float32Array
+  referenceAlternatives?: Float32Array
 }
 
 /** What an objective sees: one entry per trainable token of the whole batch, sequences one after the other. [tokens] */
 export interface LossTokens {
   logprobs: Float64Array
+  /** The policy's before the update: a constant. The sampler's where they were not scored again. */
   oldLogprobs: Float64Array
+  /** What the sampler reported: a constant. Equal to `oldLogprobs` where absent. */
+  behaviourLogprobs?: Float64Array
   referenceLogprobs?: Float64Array
+  teacherLogprobs?: Float64Array
   advantages: Float64Array
   weights: Float64Array
-  /** Index of the sequence each token belongs to. */
+  /** Index of the sequence each token belongs to: rising, but a sequence without a trainable token is left out. */
   segments: Int32Array
+  /** By index of sequence. */
+  sequences?: readonly SequenceInfo[]
+  /** Of the policy as it is, in nats. Its derivative goes into `entropyGradient`. */
+  entropy?: Float64Array
+  /** Of the value head as it is; before the update; and what it should say. */
+  values?: Float64Array
+  oldValues?: Float64Array
+  returns?: Float64Array
+  /** K alternatives of each token, [tokens * K]: ids, logprobs of the policy as it is, and constants of others. */
+  alternatives?: {
+    count: number
+    ids: Int32Array
+    logprobs: Float64Array
+    old?: Float64Array
+    teacher?: Float64Array
+    reference?: Float64Array
+  }
 }
 
 export interface LossResult {
   value: number
   /** d value / d logprob of each token. [tokens] */
   gradient: Float64Array
+  /** d value / d entropy of each token. [tokens] */
+  entropyGradient?: Float64Array
+  /** d value / d value of the head at each token. [tokens] */
+  valueGradient?: Float64Array
+  /** d value / d logprob of each alternative. [tokens * K] */
+  alternativesGradient?: Float64Array
   /** Means over tokens unless named otherwise: clipFraction, kl, ratio... */
   metrics: Record<string, number>
 }
@@ -96,6 +164,8 @@ export interface Loss {
   name: string
   evaluate(tokens: LossTokens): LossResult
   compiled?: CompiledLoss
+  /** What it reads of the policy as it is, beside logprobs. */
+  reads?: { entropy?: boolean; values?: boolean; alternatives?: boolean }
 }
 
 export interface UpdateOptions {
@@ -122,6 +192,10 @@ export interface ScoreOptions {
   temperature?: number
   /** [sequences][tokens]: only tokens marked 1 are scored, the others stay 0. All but the first unless given. */
   masks?: readonly Uint8Array[]
+  /** So many of the most probable tokens of each place; or those of given ids, [tokens * K] a sequence. */
+  alternatives?: number | { count: number; ids: readonly Int32Array[] }
+  /** Read the value head too; false unless given. */
+  values?: boolean
 }
 
 export interface ScoreResult {
@@ -129,6 +203,9 @@ export interface ScoreResult {
   logprobs: Float32Array
   /** Entropy in nats of the distribution token t was drawn from; entry 0 is 0. [tokens] */
   entropy: Float32Array
+  alternatives?: Alternatives
+  /** What the value head says of the state before token t; entry 0 is 0. [tokens] */
+  values?: Float32Array
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Algorithm, Lesson } from '../algorithms/grpo.js'
+import type { Algorithm, Lesson } from '../algorithms/types.js'
 import { createRandom, deriveSeed, MyriadError } from '../core/index.js'
 import { mean } from '../evaluation/statistics.js'
 import type { Policy, TrainSequence, UpdateResult } from '../policy/types.js'

@@ -1,4 +1,4 @@
-import type { Lesson } from '../algorithms/grpo.js'
+import type { Lesson } from '../algorithms/types.js'
 import { hasVariance } from '../algorithms/advantages.js'
 import { sampledTokens } from '../algorithms/overlong.js'
 import type { Group, Trajectory } from '../algorithms/types.js'

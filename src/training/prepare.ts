@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { deriveSeed } from '../core/index.js'
-import { grpo, type Algorithm } from '../algorithms/grpo.js'
+import { grpo } from '../algorithms/grpo.js'
+import type { Algorithm } from '../algorithms/types.js'
 import { mixture } from '../curriculum/mixture.js'
 import type { Curriculum } from '../curriculum/types.js'
 import { adapterShapes, memoryNeeded, readCheckpointConfig, requireMemory } from '../models/index.js'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Algorithm } from '../algorithms/grpo.js'
+import type { Algorithm } from '../algorithms/types.js'
 import type { Curriculum } from '../curriculum/types.js'
 import { MyriadError } from '../core/index.js'
 import type { Policy } from '../policy/types.js'
@@ -52,7 +52,7 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   const earlier = await run.summary()
   if (earlier) return earlier
   const { policy, chat } = await parts.open()
-  const reference = parts.algorithm.needsReference ? await policy.snapshot() : null
+  const reference = parts.algorithm.needs.reference ? await policy.snapshot() : null
   try {
     return await new Trainer({ config, options, parts, run, policy, chat, reference }).run()
   } catch (error) {
