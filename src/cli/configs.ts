@@ -5,7 +5,7 @@ import { listRecipes, recipeByName } from '../recipes/index.js'
 import { listTasks } from '../tasks/index.js'
 import { applyOverrides, parseConfig, readConfigFile, type TrainConfig } from '../training/index.js'
 import { baseModel } from './models.js'
-import { suggestion } from './nearest.js'
+import { suggestion } from '../core/index.js'
 import { requireFile } from './paths.js'
 import { enableTypeScript } from './typescript.js'
 

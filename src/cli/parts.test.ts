@@ -5,7 +5,7 @@ import { CommanderError } from 'commander'
 import { MyriadError } from '../core/index.js'
 import { failureOf, stackOf } from './failure.js'
 import { LiveBlock } from './live-block.js'
-import { nearest, suggestion } from './nearest.js'
+import { nearest, suggestion } from '../core/index.js'
 import { clock, progressBlock, progressLine, sparkline, type Standing } from './progress.js'
 import { columns, displayWidth, printable } from './terminal.js'
 

@@ -58,7 +58,7 @@ test('one of your own is named beside the built-in ones', async () => {
 test('a wrong configuration says what is wrong', () => {
   const refused = (config: unknown, message: RegExp): void =>
     assert.throws(() => rewardFromConfig(config as RewardConfig), { code: 'usage', message })
-  refused({ laguage: 1 }, /no reward "laguage"; there are task, exact, chrf/)
+  refused({ laguage: 1 }, /no reward "laguage". Did you mean "language"/)
   refused({ toString: 1 }, /no reward "toString"/)
   refused({ task: 'much' }, /rewards\.task: the weight must be a number/)
   refused({ task: NaN }, /rewards\.task/)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { MyriadError } from '../core/index.js'
+import { MyriadError, suggestion } from '../core/index.js'
 import { weighted, type Weighted } from './combine.js'
-import { languageConsistency } from './language-consistency.js'
-import { bleu, chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
+import type { RewardDeclaration } from './declaration.js'
+import { outcomeRewards } from './outcome-rewards.js'
 import type { Reward } from './types.js'
 
 /** Makes a reward from the options a configuration gives beside its weight. Throws a ZodError on wrong ones. */
@@ -11,28 +11,24 @@ export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Rewa
 /** Rewards by the names that configurations call them. */
 export type RewardRegistry = Readonly<Record<string, RewardFactory>>
 
-const none = z.strictObject({})
-const chrfSchema = z.strictObject({ charOrder: z.int().positive().optional(), beta: z.number().positive().optional() })
-const bleuSchema = z.strictObject({ tokenize: z.enum(['13a', 'intl', 'char', 'zh', 'none']).optional() })
-const lengthSchema = z.strictObject({ free: z.number().nonnegative(), limit: z.number().positive() })
-
-function plain(make: () => Reward): RewardFactory {
-  return (options) => {
-    none.parse(options)
-    return make()
-  }
-}
+/** Every reward that comes with Myriad. */
+export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
-export const builtinRewards: RewardRegistry = {
-  task: plain(taskReward),
-  exact: plain(() => exactAnswer()),
-  chrf: (options) => chrf(chrfSchema.parse(options)),
-  'chrf++': (options) => chrf({ ...chrfSchema.parse(options), wordOrder: 2 }),
-  bleu: (options) => bleu(bleuSchema.parse(options)),
-  language: plain(() => languageConsistency()),
-  format: plain(format),
-  length: (options) => lengthPenalty(lengthSchema.parse(options)),
+export const builtinRewards: RewardRegistry = factoriesOf(rewardDeclarations)
+
+/**
+ * Factories by name.
+ *
+ * @throws MyriadError 'usage' when two declarations have one name
+ */
+export function factoriesOf(declarations: readonly RewardDeclaration[]): RewardRegistry {
+  const registry: Record<string, RewardFactory> = {}
+  for (const { name, options, make } of declarations) {
+    if (Object.hasOwn(registry, name)) throw new MyriadError('usage', `two rewards are called "${name}"`)
+    registry[name] = (given) => make(options.parse(given))
+  }
+  return registry
 }
 
 /** A weight, or a weight with options: `{ task: 1, length: { weight: 0.1, free: 80, limit: 200 } }`. */
@@ -50,7 +46,7 @@ export function rewardFromConfig(config: RewardConfig, registry: RewardRegistry 
     if (!Object.hasOwn(registry, name))
       throw new MyriadError(
         'usage',
-        `rewards: there is no reward "${name}"; there are ${Object.keys(registry).join(', ')}`,
+        `rewards: there is no reward "${name}".${suggestion(name, Object.keys(registry))} "myriad rewards" lists them`,
       )
     const { weight, ...options } = typeof entry === 'number' ? { weight: entry } : entry
     if (typeof weight !== 'number' || !Number.isFinite(weight))

@@ -19,4 +19,8 @@ export type RewardValue = number | Readonly<Record<string, number>> | null
 export interface Reward {
   name: string
   score(transcript: Transcript): RewardValue | Promise<RewardValue>
+  /** Many at once, where that is cheaper; equal to `score` of each. An error stands in the place of a transcript that failed. */
+  scoreAll?(transcripts: readonly Transcript[]): Promise<(RewardValue | Error)[]>
+  /** Ends what it holds: processes, sessions. */
+  close?(): Promise<void>
 }
