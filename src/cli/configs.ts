@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { MyriadError } from '../core/index.js'
+import { MyriadError, suggestion } from '../core/index.js'
 import { listRecipes, recipeByName } from '../recipes/index.js'
 import { listTasks } from '../tasks/index.js'
 import { applyOverrides, parseConfig, readConfigFile, type TrainConfig } from '../training/index.js'
 import { baseModel } from './models.js'
-import { suggestion } from '../core/index.js'
 import { requireFile } from './paths.js'
 import { enableTypeScript } from './typescript.js'
 

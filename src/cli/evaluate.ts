@@ -15,13 +15,12 @@ import { resolveAdapted } from './adapter-model.js'
 import { configFrom, enableTypeScriptFor } from './configs.js'
 import { dieBy, onInterrupt } from './interrupt.js'
 import { LiveBlock } from './live-block.js'
-import { suggestion } from '../core/index.js'
+import { MyriadError, suggestion } from '../core/index.js'
 import { collect, integerOption } from './options.js'
 import { isFile } from './paths.js'
 import type { Act } from './program.js'
 import { progressBlock, progressLine, type Standing } from './progress.js'
 import type { Terminal } from './terminal.js'
-import { MyriadError } from '../core/index.js'
 
 interface EvaluateOptions {
   config?: string

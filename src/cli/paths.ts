@@ -1,7 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { MyriadError } from '../core/index.js'
-import { nearest } from '../core/index.js'
+import { MyriadError, nearest } from '../core/index.js'
 
 /** Throws a usage error, with the nearest neighbour's name, unless `path` is a folder. */
 export function requireFolder(path: string): void {
