@@ -6,7 +6,9 @@ import { failureOf, stackOf } from './failure.js'
 import { mergeCommand } from './merge.js'
 import { packageVersion } from './package.js'
 import { reportCommand } from './report.js'
+import { rewardsCommand } from './rewards.js'
 import { sampleCommand } from './sample.js'
+import { scoreCommand } from './score.js'
 import { tasksCommand } from './tasks.js'
 import { openTerminal, type Terminal } from './terminal.js'
 import { trainCommand } from './train.js'
@@ -54,6 +56,8 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     evaluateCommand,
     sampleCommand,
     tasksCommand,
+    rewardsCommand,
+    scoreCommand,
     reportCommand,
     downloadCommand,
     convertCommand,

@@ -17,17 +17,41 @@ export function weighted(rewards: Readonly<Record<string, Weighted>>, name = 'we
       throw new MyriadError('usage', `reward "${part}": its weight must be a number, got ${weight}`)
   return {
     name,
-    score: async (transcript) => {
-      const parts: Record<string, number> = {}
-      for (const [part, [reward, weight]] of Object.entries(rewards)) {
-        const value = await checkedScore(reward, transcript, part)
-        if (value === null) continue
-        if (typeof value === 'number') parts[part] = weight * value
-        else for (const [inner, number] of Object.entries(value)) parts[`${part}.${inner}`] = weight * number
-      }
-      return Object.keys(parts).length === 0 ? null : parts
+    score: async (transcript) => raised((await weighAll(rewards, [transcript]))[0]),
+    scoreAll: (transcripts) => weighAll(rewards, transcripts),
+    close: async () => {
+      for (const [reward] of Object.values(rewards)) await reward.close?.()
     },
   }
+}
+
+function raised(value: RewardValue | Error): RewardValue {
+  if (value instanceof Error) throw value
+  return value
+}
+
+async function weighAll(
+  rewards: Readonly<Record<string, Weighted>>,
+  transcripts: readonly Transcript[],
+): Promise<(RewardValue | Error)[]> {
+  const sums: (Record<string, number> | Error)[] = transcripts.map(() => ({}))
+  for (const [part, [reward, weight]] of Object.entries(rewards)) {
+    // What an earlier part failed on is lost already.
+    const open = transcripts.flatMap((_, i) => (sums[i] instanceof Error ? [] : [i]))
+    const values = await checkedScores(
+      reward,
+      open.map((i) => transcripts[i]),
+      part,
+    )
+    open.forEach((i, k) => {
+      const value = values[k]
+      const sum = sums[i] as Record<string, number>
+      if (value instanceof Error) sums[i] = value
+      else if (typeof value === 'number') sum[part] = weight * value
+      else for (const [inner, number] of Object.entries(value ?? {})) sum[`${part}.${inner}`] = weight * number
+    })
+  }
+  return sums.map((sum) => (sum instanceof Error || Object.keys(sum).length > 0 ? sum : null))
 }
 
 /** What an episode earned: the sum, and the parts it is made of (one part, called as the reward, for a plain number). */
@@ -43,22 +67,60 @@ export interface ScoredTranscript {
  * a finite number. The caller drops the trajectory and counts it.
  */
 export async function scoreTranscript(reward: Reward, transcript: Transcript): Promise<ScoredTranscript> {
-  const value = await checkedScore(reward, transcript, reward.name)
-  if (value === null) return { reward: 0, parts: {} }
-  const parts = typeof value === 'number' ? { [reward.name]: value } : { ...value }
-  return { reward: Object.values(parts).reduce((a, b) => a + b, 0), parts }
+  const [scored] = await scoreTranscripts(reward, [transcript])
+  if (scored instanceof Error) throw scored
+  return scored
 }
 
-async function checkedScore(reward: Reward, transcript: Transcript, name: string): Promise<RewardValue> {
-  const { task, language, key } = transcript.problem
-  const where = `reward "${name}" on problem ${task}/${language}/${key}`
-  let value: RewardValue
+/** Many episodes, at once where the reward can; an error stands in the place of one that failed. */
+export async function scoreTranscripts(
+  reward: Reward,
+  transcripts: readonly Transcript[],
+): Promise<(ScoredTranscript | Error)[]> {
+  return (await checkedScores(reward, transcripts, reward.name)).map((value) => {
+    if (value instanceof Error) return value
+    if (value === null) return { reward: 0, parts: {} }
+    const parts = typeof value === 'number' ? { [reward.name]: value } : { ...value }
+    return { reward: Object.values(parts).reduce((a, b) => a + b, 0), parts }
+  })
+}
+
+async function checkedScores(
+  reward: Reward,
+  transcripts: readonly Transcript[],
+  name: string,
+): Promise<(RewardValue | Error)[]> {
+  let values: (RewardValue | Error)[]
   try {
-    value = await reward.score(transcript)
+    values = reward.scoreAll ? await reward.scoreAll(transcripts) : await scoreEach(reward, transcripts)
   } catch (error) {
-    if (error instanceof MyriadError && error.code === 'reward') throw error
-    throw new MyriadError('reward', `${where} failed: ${messageOf(error)}`, { cause: error })
+    values = transcripts.map(() => (error instanceof Error ? error : new Error(messageOf(error))))
   }
+  return transcripts.map((transcript, i) => {
+    try {
+      return checked(values[i], transcript, name)
+    } catch (error) {
+      return error as Error
+    }
+  })
+}
+
+async function scoreEach(reward: Reward, transcripts: readonly Transcript[]): Promise<(RewardValue | Error)[]> {
+  const values: (RewardValue | Error)[] = []
+  for (const transcript of transcripts) {
+    try {
+      values.push(await reward.score(transcript))
+    } catch (error) {
+      values.push(error instanceof Error ? error : new Error(messageOf(error)))
+    }
+  }
+  return values
+}
+
+function checked(value: RewardValue | Error | undefined, { problem }: Transcript, name: string): RewardValue {
+  const where = `reward "${name}" on problem ${problem.task}/${problem.language}/${problem.key}`
+  if (value instanceof MyriadError && value.code === 'reward') throw value
+  if (value instanceof Error) throw new MyriadError('reward', `${where} failed: ${messageOf(value)}`, { cause: value })
   if (value === null) return null
   if (typeof value === 'number') return finite(value, where)
   if (typeof value !== 'object')
