@@ -78,7 +78,8 @@ function evaluateClipped(tokens: LossTokens, spec: ClippedLossSpec): LossResult 
   return { value, gradient, metrics }
 }
 
-function clampedExp(x: number): { value: number; slope: number } {
+/** exp of a log-ratio clamped to +-LOG_RATIO_LIMIT, and its derivative: 0 outside. */
+export function clampedExp(x: number): { value: number; slope: number } {
   if (x > LOG_RATIO_LIMIT) return { value: Math.exp(LOG_RATIO_LIMIT), slope: 0 }
   if (x < -LOG_RATIO_LIMIT) return { value: Math.exp(-LOG_RATIO_LIMIT), slope: 0 }
   const value = Math.exp(x)
