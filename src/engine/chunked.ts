@@ -3,12 +3,14 @@ import { vectorJacobian } from './grad.js'
 import { add, log, mul, neg, sub } from './ops/arithmetic.js'
 import { fill } from './ops/constants.js'
 import { gather, scatterAdd, scatterRows, takeAlongAxis } from './ops/indexing.js'
+import { concat } from './ops/joining.js'
 import { matmul } from './ops/matmul.js'
 import { softmax } from './ops/normalization.js'
 import { after } from './ops/ordering.js'
 import { joinParts, part } from './ops/parts.js'
-import { max, sum } from './ops/reduce.js'
+import { max, sum, topK } from './ops/reduce.js'
 import { reshape } from './ops/shape.js'
+import { sameShape } from './dimensions.js'
 import { describe, requireType, shapeError } from './operation.js'
 import type { Tensor } from './types.js'
 
@@ -30,8 +32,14 @@ export interface ChunkedLogprobsOptions<Name extends string = string> {
   tokens?: Record<Name, Tensor>
   /** Whether the derivative at the table is wanted; true unless given. */
   tableGradient?: boolean
-  /** Whether the entropy in nats is wanted, which costs another pass; false unless given. It has no derivative. */
+  /** Whether the entropy in nats is wanted, which costs another pass; false unless given. */
   entropy?: boolean
+  /** Further ids of each row whose logprobs are wanted: the `count` most probable, or int [n, k] of the type of `targets`. */
+  alternatives?: { count: number } | { ids: Tensor }
+  /** The derivative of a further loss at the entropies [n], which flows on to `hidden` and `table` beside that of `loss`. */
+  entropySlopes?: Tensor
+  /** The same at the logprobs of given alternatives: [n, k]. */
+  alternativeSlopes?: Tensor
   /** Applied to the scores element by element, e.g. a soft cap. */
   transform?: (scores: Tensor) => Tensor
 }
@@ -47,6 +55,8 @@ export interface ChunkedLogprobs {
   tableGradient?: Tensor
   /** [n]. */
   entropy?: Tensor
+  /** [n, k]; where they were chosen here, the most probable first, and of equal ones that of the lower id. */
+  alternatives?: { ids: Tensor; logprobs: Tensor }
 }
 
 /**
@@ -55,7 +65,9 @@ export interface ChunkedLogprobs {
  *
  * With p the softmax and g the derivative at a logprob, the derivative at the scores is g (onehot - p); it is not formed: its
  * products are g (table[target] - p table) and scatter(g hidden) - pᵀ (g hidden), so that a chunk is passed over by its
- * products, the softmax and two maxima only.
+ * products, the softmax and two maxima only. A soft cap, and slopes e at the entropy H or a_k at alternatives, do form it, a
+ * chunk at a time: with m = sum(p scores) it is g (onehot - p) + sum_k a_k (onehot_k - p) + e p (m - scores), the last from
+ * dH / dscores = -p (log p + H).
  *
  * @throws MyriadError `shape` when the arguments do not fit
  * @example
@@ -64,15 +76,26 @@ export interface ChunkedLogprobs {
  */
 export function chunkedLogprobs<Name extends string = never>(options: ChunkedLogprobsOptions<Name>): ChunkedLogprobs {
   const { hidden, table, targets, chunks, loss, tableGradient = true, entropy = false, transform } = options
+  const { alternatives, entropySlopes, alternativeSlopes } = options
   check(options)
   const fed = Object.entries(options.tokens ?? {}) as [Name, Tensor][]
-  const made: { logprobs: Tensor; losses?: Tensor; dHidden?: Tensor; weighted?: Tensor; entropy?: Tensor }[] = []
+  const made: {
+    logprobs: Tensor
+    losses?: Tensor
+    dHidden?: Tensor
+    weighted?: Tensor
+    entropy?: Tensor
+    ids?: Tensor
+    alternatives?: Tensor
+  }[] = []
   let dTable: Tensor | undefined
   for (let index = 0; index < chunks; index++) {
     const piece = (tensor: Tensor): Tensor => part(tensor, index, chunks)
     const before = made.at(-1)
     // One chunk waits for all that the last one's probabilities are read by.
-    const done = [before?.dHidden ?? before?.logprobs, before?.entropy, dTable].filter((t) => t !== undefined)
+    const done = [before?.dHidden ?? before?.logprobs, before?.entropy, before?.alternatives, dTable].filter(
+      (t) => t !== undefined,
+    )
     const rows = done.reduce(after, piece(hidden))
     const target = piece(targets)
     const column = reshape(target, [target.shape[0], 1])
@@ -85,16 +108,33 @@ export function chunkedLogprobs<Name extends string = never>(options: ChunkedLog
     const flat = (x: Tensor): Tensor => reshape(x, [target.shape[0]])
     const logprobs = flat(sub(chosen, logSum))
     const chunk: (typeof made)[number] = { logprobs }
-    if (entropy) chunk.entropy = flat(sub(logSum, sum(mul(p, scores), { axes: [1], keepDims: true })))
+    const meanScore = entropy || entropySlopes ? sum(mul(p, scores), { axes: [1], keepDims: true }) : undefined
+    if (entropy) chunk.entropy = flat(sub(logSum, meanScore!))
+    if (alternatives && 'ids' in alternatives) {
+      chunk.ids = piece(alternatives.ids)
+      chunk.alternatives = sub(takeAlongAxis(scores, chunk.ids, { axis: 1 }), logSum)
+    } else if (alternatives) {
+      const top = topK(scores, { k: alternatives.count, axis: 1 })
+      chunk.ids = top.indices
+      chunk.alternatives = sub(top.values, logSum)
+    }
     if (loss) {
       const tokens = Object.fromEntries(fed.map(([name, tensor]) => [name, piece(tensor)])) as Record<Name, Tensor>
       chunk.losses = loss(logprobs, tokens)
       const ones = fill(hidden.graph, 1, chunk.losses.shape)
       const [slope] = vectorJacobian([{ output: chunk.losses, cotangent: ones }], [logprobs])
       const g = reshape(slope, [target.shape[0], 1])
-      if (transform) {
-        const atScores = scatterAdd(mul(p, neg(g)), column, g, { axis: 1 })
-        const [atRaw] = vectorJacobian([{ output: scores, cotangent: atScores }], [raw])
+      if (transform || entropySlopes || alternativeSlopes) {
+        const others = alternativeSlopes && piece(alternativeSlopes)
+        const taken = others ? add(g, sum(others, { axes: [1], keepDims: true })) : g
+        const spread =
+          entropySlopes && meanScore
+            ? sub(mul(reshape(piece(entropySlopes), [target.shape[0], 1]), sub(meanScore, scores)), taken)
+            : neg(taken)
+        const ids = others && chunk.ids ? concat([column, chunk.ids], { axis: 1 }) : column
+        const added = others ? concat([g, others], { axis: 1 }) : g
+        const atScores = scatterAdd(mul(p, spread), ids, added, { axis: 1 })
+        const [atRaw] = transform ? vectorJacobian([{ output: scores, cotangent: atScores }], [raw]) : [atScores]
         chunk.dHidden = matmul(atRaw, table)
         if (tableGradient) dTable = plus(dTable, matmul(atRaw, rows, { transposeA: true }))
       } else {
@@ -120,12 +160,14 @@ export function chunkedLogprobs<Name extends string = never>(options: ChunkedLog
     hiddenGradient: join('dHidden'),
     tableGradient: dTable && weighted ? scatterRows(dTable, targets, weighted) : dTable,
     entropy: join('entropy'),
+    ...(alternatives ? { alternatives: { ids: join('ids')!, logprobs: join('alternatives')! } } : {}),
   }
 }
 
 const plus = (sum: Tensor | undefined, term: Tensor): Tensor => (sum ? add(sum, term) : term)
 
-function check({ hidden, table, targets, chunks, tokens }: ChunkedLogprobsOptions): void {
+function check(options: ChunkedLogprobsOptions): void {
+  const { hidden, table, targets, chunks, tokens, alternatives, entropySlopes, alternativeSlopes } = options
   const op = 'chunkedLogprobs'
   requireType(op, 'hidden', hidden, 'float32')
   requireType(op, 'targets', targets, 'int64', 'int32')
@@ -136,11 +178,21 @@ function check({ hidden, table, targets, chunks, tokens }: ChunkedLogprobsOption
       `${describe('hidden', hidden)} and ${describe('table', table)}, but must be [n, d] and [vocabulary, d]`,
     )
   }
-  for (const [name, tensor] of Object.entries({ targets, ...tokens })) {
+  for (const [name, tensor] of Object.entries({ targets, ...tokens, ...(entropySlopes && { entropySlopes }) })) {
     if (tensor.shape.length !== 1 || tensor.shape[0] !== n) {
       throw shapeError(op, `${describe(name, tensor)}, but must be [${n}] as ${describe('hidden', hidden)}`)
     }
   }
+  const ids = alternatives && 'ids' in alternatives ? alternatives.ids : undefined
+  if (ids && (ids.shape.length !== 2 || ids.shape[0] !== n || ids.dtype !== targets.dtype))
+    throw shapeError(
+      op,
+      `${describe('ids', ids)}, but must be [${n}, k] of the type of ${describe('targets', targets)}`,
+    )
+  if (alternativeSlopes && !(ids && sameShape(alternativeSlopes.shape, ids.shape)))
+    throw shapeError(op, `${describe('alternativeSlopes', alternativeSlopes)}, but must be shaped as given ids`)
+  if ((entropySlopes || alternativeSlopes) && !options.loss)
+    throw shapeError(op, 'slopes flow on beside the derivative of a loss, and there is none')
   if (!Number.isInteger(chunks) || chunks < 1)
     throw shapeError(op, `chunks is ${chunks}, but must be a positive integer`)
 }
