@@ -18,6 +18,10 @@ export interface Trajectory {
   rewardParts: Record<string, number>
   /** Null: the reply carries no language. */
   languageConsistent: boolean | null
+  /** What each turn earned on its way, where a task or a judge says so; `reward` stays the whole: [turns]. */
+  turnRewards?: readonly number[]
+  /** What a process reward gave each token, or the step that ends there; `reward` stays the whole: [tokens]. */
+  tokenRewards?: Float32Array
   stopReason: StopReason
   /** Policy version that sampled it. */
   version: number
