@@ -4,9 +4,7 @@
  * language consistency) are pure functions that tasks and evaluation use as well.
  */
 export * from './answers.js'
-export * from './bleu.js'
-export type { BleuTokenizer } from './bleu-tokenizers.js'
-export * from './chrf.js'
+export * from './strings/index.js'
 export * from './combine.js'
 export * from './declaration.js'
 export * from './language-consistency.js'

@@ -1,7 +1,7 @@
 import { MyriadError } from '../core/index.js'
 import { answersOf, matchesAnswer } from './answers.js'
-import { sentenceBleu, type BleuOptions } from './bleu.js'
-import { sentenceChrf, type ChrfOptions } from './chrf.js'
+import { sentenceBleu, type BleuOptions } from './strings/bleu.js'
+import { sentenceChrf, type ChrfOptions } from './strings/chrf.js'
 import type { Reward, Transcript } from './types.js'
 
 /** The task's own reward. */

@@ -1,5 +1,5 @@
 import { inLanguage, languages, phrases, type Language, type Phrase } from '../data/index.js'
-import { sentenceChrf } from '../rewards/chrf.js'
+import { sentenceChrf } from '../rewards/strings/chrf.js'
 import { normalizeAnswer } from './answers.js'
 import { scale } from './define-task.js'
 import { singleTurn } from './single-turn.js'

@@ -1,5 +1,5 @@
 import { inLanguage, languages, namedThings, type Language, type NamedThing } from '../data/index.js'
-import { sentenceChrf } from '../rewards/chrf.js'
+import { sentenceChrf } from '../rewards/strings/chrf.js'
 import { normalizeAnswer, sameAnswer } from './answers.js'
 import { scale } from './define-task.js'
 import { singleTurn } from './single-turn.js'

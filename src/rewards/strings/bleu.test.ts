@@ -11,7 +11,7 @@ interface Fixture {
 }
 
 // Made by tools/fixtures/bleu.py.
-const fixtureUrl = new URL('../../src/rewards/bleu.fixture.json', import.meta.url)
+const fixtureUrl = new URL('../../../src/rewards/strings/bleu.fixture.json', import.meta.url)
 const fixture = JSON.parse(await readFile(fixtureUrl, 'utf8')) as Fixture
 
 for (const tokenize of Object.keys(bleuTokenizers) as BleuTokenizer[])

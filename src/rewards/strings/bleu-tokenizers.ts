@@ -1,4 +1,4 @@
-import { splitSpace } from './python-space.js'
+import { isAsciiPunctuation, isSpace, splitSpace } from './python-space.js'
 
 /** How BLEU finds words; the names are sacreBLEU's. */
 export type BleuTokenizer = '13a' | 'intl' | 'char' | 'zh' | 'none'
@@ -7,8 +7,31 @@ export type BleuTokenizer = '13a' | 'intl' | 'char' | 'zh' | 'none'
 export const bleuTokenizers: Readonly<Record<BleuTokenizer, (text: string) => string[]>> = {
   /** mteval-v13a, which WMT uses for languages that write spaces. */
   '13a': (text) => {
-    const plain = text.replaceAll('<skipped>', '').replaceAll('-\n', '').replaceAll('\n', ' ')
-    return separateAscii(` ${unescapeEntities(plain)} `)
+    // Line breaks are white space already, but for those that part a word at its hyphen.
+    const whole = text.includes('<') ? text.replaceAll('<skipped>', '') : text
+    const plain = unescapeEntities(whole.includes('\n') ? whole.replaceAll('-\n', '') : whole)
+    const words: string[] = []
+    let start = -1
+    let punctuated = false
+    const end = (at: number): void => {
+      const word = plain.slice(start, at)
+      if (punctuated) for (const part of partsOf13a(word)) words.push(part)
+      else words.push(word)
+      start = -1
+      punctuated = false
+    }
+    for (let i = 0; i < plain.length; i++) {
+      const code = plain.charCodeAt(i)
+      const kind = code < 0x80 ? kinds[code] : isSpace(code) ? SPACE : LETTER
+      if (kind === SPACE) {
+        if (start >= 0) end(i)
+        continue
+      }
+      if (start < 0) start = i
+      if (kind === MARK) punctuated = true
+    }
+    if (start >= 0) end(plain.length)
+    return words
   },
   /** mteval-v14: any Unicode punctuation and symbol is a word of its own, but for punctuation between digits. */
   intl: (text) =>
@@ -27,6 +50,7 @@ export const bleuTokenizers: Readonly<Record<BleuTokenizer, (text: string) => st
 }
 
 function unescapeEntities(text: string): string {
+  if (!text.includes('&')) return text
   const entities = [
     ['&quot;', '"'],
     ['&amp;', '&'],
@@ -36,6 +60,26 @@ function unescapeEntities(text: string): string {
   // One after the other, as the reference does: `&amp;lt;` ends as `<`.
   return entities.reduce((result, [entity, character]) => result.replaceAll(entity, character), text)
 }
+
+/** Words with punctuation that were met lately, with their parts. */
+const memory = new Map<string, readonly string[]>()
+const REMEMBERED = 50_000
+
+/** The rules of 13a never look beyond the spaces around a word, so each word is taken apart on its own, and but once. */
+function partsOf13a(word: string): readonly string[] {
+  let parts = memory.get(word)
+  if (!parts) {
+    if (memory.size >= REMEMBERED) memory.clear()
+    memory.set(word, (parts = separateAscii(` ${word} `)))
+  }
+  return parts
+}
+
+const [LETTER, SPACE, MARK] = [0, 1, 2]
+/** Of ASCII characters. */
+const kinds = Uint8Array.from({ length: 0x80 }, (_, code) =>
+  isSpace(code) ? SPACE : isAsciiPunctuation(code) ? MARK : LETTER,
+)
 
 /** ASCII punctuation apart; full stop and comma only where no digit is on the one side, hyphen after a digit. */
 function separateAscii(text: string): string[] {

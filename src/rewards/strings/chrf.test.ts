@@ -8,7 +8,7 @@ interface Fixture {
 }
 
 // Made by tools/fixtures/chrf.py.
-const fixtureUrl = new URL('../../src/rewards/chrf.fixture.json', import.meta.url)
+const fixtureUrl = new URL('../../../src/rewards/strings/chrf.fixture.json', import.meta.url)
 
 test('chrF and chrF++ equal sacreBLEU on pairs of many scripts', async () => {
   const { rows } = JSON.parse(await readFile(fixtureUrl, 'utf8')) as Fixture
