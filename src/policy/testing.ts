@@ -2,11 +2,13 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createRandom, deriveSeed, MyriadError, type Random } from '../core/index.js'
 import type { ChatFormat, Message, Tokenizer } from '../text/types.js'
+import { lossTokens, alternativesOf } from './loss-tokens.js'
 import type {
   Completion,
   Policy,
   SampleOptions,
   SampleRequest,
+  ScoreOptions,
   ScoreResult,
   StopReason,
   TrainSequence,
@@ -53,6 +55,8 @@ export interface TabularPolicyOptions {
   rows?: number
   /** Sleep this long in every update, so that a test can interrupt it (0). */
   updateDelayMs?: number
+  /** Have a value head: one number a row (false). */
+  valueHead?: boolean
 }
 
 /**
@@ -63,7 +67,7 @@ export function createTabularPolicy(options: TabularPolicyOptions): Policy {
   return new TabularPolicy(options, new Map(), 0)
 }
 
-/** One touched row: logits and Adam's two moments. */
+/** One touched row: logits, with a value head its value after them, and Adam's two moments. */
 interface Row {
   logits: Float64Array
   first: Float64Array
@@ -103,50 +107,87 @@ class TabularPolicy implements Policy {
     return finished
   }
 
-  async score(
-    sequences: readonly (readonly number[])[],
-    options: { temperature?: number } = {},
-  ): Promise<ScoreResult[]> {
-    return sequences.map((tokens) => {
-      const logprobs = new Float32Array(tokens.length)
-      const entropy = new Float32Array(tokens.length)
-      for (let t = 1; t < tokens.length; t++) {
-        const all = this.logprobsAt(tokens, t, options.temperature ?? 1)
-        logprobs[t] = all[tokens[t]]
-        entropy[t] = -all.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0)
+  async score(sequences: readonly (readonly number[])[], options: ScoreOptions = {}): Promise<ScoreResult[]> {
+    if (options.values) this.requireValueHead()
+    const { alternatives, masks, temperature = 1 } = options
+    const given = typeof alternatives === 'object' ? alternatives : undefined
+    const count = given ? given.count : ((alternatives as number | undefined) ?? 0)
+    return sequences.map((tokens, i) => {
+      const result: ScoreResult = {
+        logprobs: new Float32Array(tokens.length),
+        entropy: new Float32Array(tokens.length),
+        ...(options.values && { values: new Float32Array(tokens.length) }),
+        ...(count > 0 && {
+          alternatives: {
+            count,
+            ids: given?.ids[i] ?? new Int32Array(tokens.length * count).fill(-1),
+            logprobs: new Float32Array(tokens.length * count),
+          },
+        }),
       }
-      return { logprobs, entropy }
+      for (let t = 1; t < tokens.length; t++) {
+        if (masks && !masks[i][t]) continue
+        const all = this.logprobsAt(tokens, t, temperature)
+        result.logprobs[t] = all[tokens[t]]
+        result.entropy[t] = entropyOf(all)
+        if (result.values) result.values[t] = this.valueAt(tokens, t)
+        const listed = result.alternatives
+        if (!listed) continue
+        if (!given) listed.ids.set([...all.keys()].sort((x, y) => all[y] - all[x] || x - y).slice(0, count), t * count)
+        for (let k = t * count; k < (t + 1) * count; k++)
+          if (listed.ids[k] >= 0) listed.logprobs[k] = all[listed.ids[k]]
+      }
+      return result
     })
   }
 
   async update(batch: readonly TrainSequence[], options: UpdateOptions): Promise<UpdateResult> {
     if (this.options.updateDelayMs) await new Promise((resolve) => setTimeout(resolve, this.options.updateDelayMs))
-    const temperature = options.temperature ?? 1
-    const places = batch.flatMap((sequence, segment) =>
-      [...sequence.mask].flatMap((trainable, t) => (trainable ? [{ sequence, segment, t }] : [])),
+    const { loss, temperature = 1 } = options
+    const { reads } = loss
+    const count = reads?.alternatives ? alternativesOf(batch, loss) : 0
+    const scored = await this.score(
+      batch.map(({ tokens }) => tokens),
+      {
+        temperature,
+        masks: batch.map(({ mask }) => mask),
+        values: reads?.values,
+        ...(count > 0 && {
+          alternatives: {
+            count,
+            ids: batch.map(
+              ({ tokens, alternatives }) => alternatives?.ids ?? new Int32Array(tokens.length * count).fill(-1),
+            ),
+          },
+        }),
+      },
     )
-    const all = places.map(({ sequence, t }) => this.logprobsAt(sequence.tokens, t, temperature))
-    const pick = (entry: (place: (typeof places)[number], i: number) => number): Float64Array =>
-      Float64Array.from(places, entry)
-    const result = options.loss.evaluate({
-      logprobs: pick(({ sequence, t }, i) => all[i][sequence.tokens[t]]),
-      oldLogprobs: pick(({ sequence, t }) => sequence.logprobs[t]),
-      referenceLogprobs: batch.some(({ referenceLogprobs }) => referenceLogprobs)
-        ? pick(({ sequence, t }) => sequence.referenceLogprobs![t])
-        : undefined,
-      advantages: pick(({ sequence, t }) => sequence.advantages[t]),
-      weights: pick(({ sequence, t }) => sequence.weights[t]),
-      segments: Int32Array.from(places, ({ segment }) => segment),
-    })
+    const result = loss.evaluate(lossTokens(batch, scored, loss))
+    if (result.valueGradient) this.requireValueHead()
+    const places = batch.flatMap((sequence) =>
+      [...sequence.mask].flatMap((trainable, t) => (trainable ? [{ sequence, t }] : [])),
+    )
     const gradients = new Map<number, Float64Array>()
     places.forEach(({ sequence, t }, i) => {
       const row = this.rowIndex(sequence.tokens, t)
-      const gradient = gradients.get(row) ?? new Float64Array(this.vocabularySize)
+      const gradient = gradients.get(row) ?? new Float64Array(this.width)
       gradients.set(row, gradient)
-      all[i].forEach((logprob, token) => {
-        const indicator = token === sequence.tokens[t] ? 1 : 0
-        gradient[token] += (result.gradient[i] * (indicator - Math.exp(logprob))) / temperature
+      const all = this.logprobsAt(sequence.tokens, t, temperature)
+      const slopes = new Float64Array(this.vocabularySize)
+      slopes[sequence.tokens[t]] = result.gradient[i]
+      for (let k = 0; result.alternativesGradient && k < count; k++) {
+        const id = sequence.alternatives!.ids[t * count + k]
+        if (id >= 0) slopes[id] += result.alternativesGradient[i * count + k]
+      }
+      const total = slopes.reduce((sum, slope) => sum + slope, 0)
+      const entropy = entropyOf(all)
+      const entropySlope = result.entropyGradient?.[i] ?? 0
+      all.forEach((logprob, token) => {
+        const p = Math.exp(logprob)
+        const atLogit = slopes[token] - total * p - (entropySlope === 0 ? 0 : entropySlope * p * (logprob + entropy))
+        gradient[token] += atLogit / temperature
       })
+      if (result.valueGradient) gradient[this.vocabularySize] += result.valueGradient[i]
     })
     let squares = 0
     for (const gradient of gradients.values()) for (const value of gradient) squares += value * value
@@ -157,6 +198,15 @@ class TabularPolicy implements Policy {
     this.version++
     for (const [index, gradient] of gradients) this.adam(this.row(index), gradient, scale, options.learningRate)
     return { applied: true, ...report }
+  }
+
+  async follow(other: Policy, rate: number): Promise<void> {
+    if (!(other instanceof TabularPolicy)) throw new MyriadError('usage', 'a tabular policy follows a tabular policy')
+    for (const index of new Set([...this.table.keys(), ...other.table.keys()])) {
+      const towards = other.table.get(index)?.logits
+      const { logits } = this.row(index)
+      logits.forEach((value, i) => (logits[i] = (1 - rate) * value + rate * (towards?.[i] ?? 0)))
+    }
   }
 
   async snapshot(): Promise<Policy> {
@@ -205,7 +255,7 @@ class TabularPolicy implements Policy {
   private row(index: number): Row {
     let row = this.table.get(index)
     if (!row) {
-      const empty = (): Float64Array => new Float64Array(this.vocabularySize)
+      const empty = (): Float64Array => new Float64Array(this.width)
       row = { logits: empty(), first: empty(), second: empty() }
       this.table.set(index, row)
     }
@@ -214,7 +264,21 @@ class TabularPolicy implements Policy {
 
   private logprobsAt(tokens: readonly number[], t: number, temperature: number): Float64Array {
     const logits = this.table.get(this.rowIndex(tokens, t))?.logits ?? new Float64Array(this.vocabularySize)
-    return logSoftmax(logits.map((logit) => logit / temperature))
+    return logSoftmax(logits.slice(0, this.vocabularySize).map((logit) => logit / temperature))
+  }
+
+  private valueAt(tokens: readonly number[], t: number): number {
+    return this.table.get(this.rowIndex(tokens, t))?.logits[this.vocabularySize] ?? 0
+  }
+
+  /** Numbers in a row. */
+  private get width(): number {
+    return this.vocabularySize + (this.options.valueHead ? 1 : 0)
+  }
+
+  private requireValueHead(): void {
+    if (!this.options.valueHead)
+      throw new MyriadError('usage', 'this policy has no value head: make it with valueHead: true')
   }
 
   private adam(row: Row, gradient: Float64Array, scale: number, learningRate: number): void {
@@ -276,6 +340,10 @@ function logSoftmax(logits: Float64Array): Float64Array {
   const max = logits.reduce((a, b) => Math.max(a, b), -Infinity)
   const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - max), 0)) + max
   return logits.map((logit) => logit - total)
+}
+
+function entropyOf(logprobs: Float64Array): number {
+  return -logprobs.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0)
 }
 
 /** One token by the request's rules: greedy at temperature 0, else among what allowedTokens, top-k, top-p and min-p leave. */

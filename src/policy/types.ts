@@ -222,6 +222,15 @@ export interface Policy {
   update(batch: readonly TrainSequence[], options: UpdateOptions): Promise<UpdateResult>
   /** A frozen copy: reference, teacher, opponent. */
   snapshot(): Promise<Policy>
+  /**
+   * Moves the weights of this frozen copy towards those of the policy it was taken of: own <- (1 - rate) own + rate other,
+   * weight by weight, rounded once. A copy that follows after every update is a moving average of the policy. Of adapters only
+   * the adapters' weights move. `rate` is from 0 (stay) to 1 (become the other).
+   *
+   * @throws MyriadError 'usage' when this is no frozen copy, `other` is not what it was taken of, or the rate is outside
+   * @example const reference = await policy.snapshot(); await policy.update(...); await reference.follow?.(policy, 0.05)
+   */
+  follow?(other: Policy, rate: number): Promise<void>
   /** Writes weights and, with `optimizer`, everything needed to go on training, into a folder (made if absent; replaced atomically). */
   save(folder: string, options?: { optimizer?: boolean }): Promise<void>
   /** Restores what `save` wrote with `optimizer`. */

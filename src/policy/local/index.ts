@@ -10,7 +10,7 @@ import {
   type Weights,
 } from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
-import { LocalPolicy, type AdapterSource, type LocalPolicySetup } from './local-policy.js'
+import { LocalPolicy, openValueHead, type AdapterSource, type LocalPolicySetup } from './local-policy.js'
 
 export { LocalPolicy, type AdapterSource } from './local-policy.js'
 
@@ -38,6 +38,11 @@ export interface LocalPolicyOptions {
   samplingBits?: 8 | 4
   /** Train an adapter, new or from its folder, and leave the model's own weights as they are. */
   adapter?: AdapterSource
+  /**
+   * Have a value head, one number from the last hidden state, that losses with `valueGradient` train with the rest. It is saved
+   * beside the weights (value_head.safetensors) and read again from there; a new one says 0. False unless given.
+   */
+  valueHead?: boolean
 }
 
 /**
@@ -67,6 +72,7 @@ export async function openLocalPolicy(
     )
   const policy = new LocalPolicy({
     ...replicaSetup(config, options),
+    valueHead: options.valueHead ? openValueHead(config.hiddenSize, options.adapter ?? { folder }) : undefined,
     source: { folder },
     stopTokens: tokenizer.stopTokens,
     tokenizerFolder: folder,
@@ -82,6 +88,7 @@ export function localPolicyFromWeights(
 ): LocalPolicy {
   return new LocalPolicy({
     ...replicaSetup(config, options),
+    valueHead: options.valueHead ? openValueHead(config.hiddenSize, options.adapter) : undefined,
     source: { config, weights },
     stopTokens: options.stopTokens ?? [],
     tokenizerFolder: options.tokenizerFolder,

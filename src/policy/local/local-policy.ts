@@ -1,3 +1,4 @@
+import { MyriadError } from '../../core/index.js'
 import {
   adapterShapes,
   parameterShapes,
@@ -6,12 +7,13 @@ import {
   virtualTokens,
   type AdapterConfig,
   type DecoderConfig,
+  type Weights,
 } from '../../models/index.js'
+import { alternativesOf, lossTokens, teachesMore, type Scored } from '../loss-tokens.js'
 import type {
   Completion,
-  CompiledLoss,
+  Loss,
   LossResult,
-  LossTokens,
   Policy,
   SampleOptions,
   SampleRequest,
@@ -21,11 +23,13 @@ import type {
   UpdateOptions,
   UpdateResult,
 } from '../types.js'
+import { compiledLesson, weightedLesson, type ReplicaLesson } from './lessons.js'
 import { groupByPrompt } from './packing.js'
 import { firstView, type WorkerSetup } from './protocol.js'
 import type { ReplicaOptions } from './replica.js'
 import { Threads } from './threads.js'
-import type { ReplicaSequence, ViewSetup } from './view.js'
+import { newValueHead, readValueHead, valueHeadShapes } from './value-head.js'
+import type { ScoreExtras, ScoreItem, ViewSetup } from './view.js'
 
 export interface LocalPolicySetup {
   config: DecoderConfig
@@ -40,6 +44,18 @@ export interface LocalPolicySetup {
   version?: number
   /** Trained in place of the model's own weights. */
   adapter?: AdapterSource
+  /** Trained beside them. */
+  valueHead?: Weights
+}
+
+/** What policies on the same threads are made of. */
+interface SharedSetup {
+  config: DecoderConfig
+  threads: Threads
+  view: string
+  version: number
+  contextLength: number
+  hasValueHead: boolean
 }
 
 /** A new adapter, or the folder of one that was saved. */
@@ -64,14 +80,11 @@ export class LocalPolicy implements Policy {
   readonly #config: DecoderConfig
   readonly #threads: Threads
   readonly #view: string
+  readonly #hasValueHead: boolean
   #version: number
   #closed = false
 
-  constructor(
-    setup:
-      | LocalPolicySetup
-      | { config: DecoderConfig; threads: Threads; view: string; version: number; contextLength: number },
-  ) {
+  constructor(setup: LocalPolicySetup | SharedSetup) {
     this.#config = setup.config
     this.vocabularySize = setup.config.vocabularySize
     this.#version = setup.version ?? 0
@@ -79,8 +92,10 @@ export class LocalPolicy implements Policy {
       this.#threads = setup.threads
       this.#view = setup.view
       this.contextLength = setup.contextLength
+      this.#hasValueHead = setup.hasValueHead
     } else {
-      const views = trainedViews(setup.config, setup.workers, setup.adapter)
+      const views = trainedViews(setup.config, setup.workers, setup)
+      this.#hasValueHead = setup.valueHead !== undefined
       this.contextLength = contextOf(setup.config, views)
       this.#threads = new Threads(setup.workers, setup, views)
       this.#view = firstView
@@ -119,40 +134,44 @@ export class LocalPolicy implements Policy {
   }
 
   async score(sequences: readonly (readonly number[])[], options: ScoreOptions = {}): Promise<ScoreResult[]> {
+    const { alternatives, masks, temperature = 1, values = false } = options
+    const given = typeof alternatives === 'object' ? alternatives : undefined
+    const count = given ? given.count : ((alternatives as number | undefined) ?? 0)
     const items = sequences.map((tokens, i) => ({
       tokens,
-      mask: options.masks?.[i] ?? new Uint8Array(tokens.length).fill(1, 1),
+      mask: masks?.[i] ?? new Uint8Array(tokens.length).fill(1, 1),
+      ids: given?.ids[i],
     }))
-    const { logprobs, entropy } = await this.#score(items, options.temperature ?? 1)
-    return items.map((_, i) => ({ logprobs: logprobs[i], entropy: entropy[i] }))
+    return this.#score(items, temperature, {
+      ...(alternatives !== undefined && { alternatives: { count, given: given !== undefined } }),
+      values,
+    })
   }
 
+  /**
+   * A compiled objective takes one pass. Any other is differentiated here: its tokens are scored, the pure function answers
+   * one slope for each number it read, and these are sent back.
+   */
   async update(batch: readonly TrainSequence[], options: UpdateOptions): Promise<UpdateResult> {
-    const temperature = options.temperature ?? 1
-    const items: ReplicaSequence[] = batch.map((sequence) => ({ ...sequence, tokens: sequence.tokens }))
-    let compiled: CompiledLoss | undefined = options.loss.compiled
-    let result: LossResult | undefined
-    if (!compiled) {
-      // Any objective: ask for the logprobs, differentiate the pure function, send one number per token back.
-      const { logprobs } = await this.#score(items, temperature)
-      result = evaluate(batch, logprobs, options)
-      spread(items, result.gradient)
-      compiled = { kind: 'linear' }
-    }
-    const shares = this.#deal(items)
-    const parts = await this.#threads.each('accumulate', (i) => [
-      this.#view,
-      shares[i].map((index) => items[index]),
-      compiled,
-      temperature,
-    ])
-    if (!result) {
-      const logprobs: Float32Array[] = []
-      shares.forEach((share, i) => share.forEach((index, j) => (logprobs[index] = parts[i].logprobs[j])))
-      result = evaluate(batch, logprobs, options)
-    }
+    const { loss, temperature = 1 } = options
+    const { entropy, values = false, alternatives } = loss.reads ?? {}
+    if (values) this.#requireValueHead()
     const trainedTokens = batch.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
-    const packedTokens = parts.reduce((sum, part) => sum + part.packedTokens, 0)
+    let result: LossResult | undefined
+    let packedTokens = 0
+    if (loss.compiled && !entropy && !values && !alternatives) {
+      const passed = await this.#accumulate(compiledLesson(batch, loss.compiled), temperature)
+      packedTokens = passed.packedTokens
+      result = loss.evaluate(lossTokens(batch, passed.scored, loss))
+    }
+    // A compiled loss stands for its slopes at logprobs alone: one that answers more is taken at its word.
+    if (!result || teachesMore(result)) {
+      const scored = await this.#scoreBatch(batch, loss, temperature)
+      result = loss.evaluate(lossTokens(batch, scored, loss))
+      if (result.valueGradient) this.#requireValueHead()
+      if (Number.isFinite(result.value))
+        ({ packedTokens } = await this.#accumulate(weightedLesson(batch, result, loss), temperature))
+    }
     const metrics = { ...result.metrics, packedTokens }
     if (!Number.isFinite(result.value))
       return { applied: false, loss: result.value, gradientNorm: NaN, trainedTokens, metrics }
@@ -166,25 +185,42 @@ export class LocalPolicy implements Policy {
   async snapshot(): Promise<LocalPolicy> {
     const view = this.#threads.join()
     await this.#threads.each('copyView', () => [this.#view, view])
-    return this.#share(view, this.#version, this.contextLength)
+    return this.#share(view, {
+      version: this.#version,
+      contextLength: this.contextLength,
+      hasValueHead: this.#hasValueHead,
+    })
+  }
+
+  async follow(other: Policy, rate: number): Promise<void> {
+    if (!(other instanceof LocalPolicy) || other.#threads !== this.#threads)
+      throw new MyriadError('usage', 'a frozen copy follows the policy it was taken of, and this is another')
+    if (!(rate >= 0 && rate <= 1)) throw new MyriadError('usage', `rate is ${rate}, but must be from 0 to 1`)
+    await this.#threads.each('follow', () => [this.#view, other.#view, rate])
   }
 
   /** The model without any adapter, on the same threads and weights. Frozen. */
   async base(): Promise<LocalPolicy> {
     const view = this.#threads.join()
     await this.#threads.each('addView', () => [view, {}])
-    return this.#share(view, 0, contextOf(this.#config, []))
+    return this.#share(view, { version: 0, contextLength: contextOf(this.#config, []), hasValueHead: false })
   }
 
   /**
    * One more policy that trains an adapter of its own over the model's weights, on the same threads. If this policy trains
-   * those weights themselves, the adapter sees them change.
+   * those weights themselves, the adapter sees them change. A value head is its own too.
    */
-  async withAdapter(source: AdapterSource): Promise<LocalPolicy> {
+  async withAdapter(source: AdapterSource, options: { valueHead?: boolean } = {}): Promise<LocalPolicy> {
+    const { hiddenSize } = this.#config
     const view = this.#threads.join()
-    const setups = trainedViews(this.#config, this.#threads.all.length, source)
+    const valueHead = options.valueHead ? openValueHead(hiddenSize, source) : undefined
+    const setups = trainedViews(this.#config, this.#threads.all.length, { adapter: source, valueHead })
     await this.#threads.each('addView', (i) => [view, setups[i]])
-    return this.#share(view, 0, contextOf(this.#config, setups))
+    return this.#share(view, {
+      version: 0,
+      contextLength: contextOf(this.#config, setups),
+      hasValueHead: valueHead !== undefined,
+    })
   }
 
   async save(folder: string, options: { optimizer?: boolean } = {}): Promise<void> {
@@ -202,29 +238,72 @@ export class LocalPolicy implements Policy {
     await this.#threads.leave(this.#view)
   }
 
-  #share(view: string, version: number, contextLength: number): LocalPolicy {
-    return new LocalPolicy({ config: this.#config, threads: this.#threads, view, version, contextLength })
+  #share(view: string, shared: Pick<SharedSetup, 'version' | 'contextLength' | 'hasValueHead'>): LocalPolicy {
+    return new LocalPolicy({ config: this.#config, threads: this.#threads, view, ...shared })
   }
 
-  async #score(
-    items: readonly { tokens: readonly number[]; mask: Uint8Array }[],
-    temperature: number,
-  ): Promise<{ logprobs: Float32Array[]; entropy: Float32Array[] }> {
+  #requireValueHead(): void {
+    if (!this.#hasValueHead)
+      throw new MyriadError(
+        'usage',
+        'this policy has no value head: open it with valueHead: true to read and train values',
+      )
+  }
+
+  /** What a loss reads of the policy as it is. */
+  #scoreBatch(batch: readonly TrainSequence[], loss: Loss, temperature: number): Promise<ScoreResult[]> {
+    const count = loss.reads?.alternatives ? alternativesOf(batch, loss) : 0
+    const items = batch.map(({ tokens, mask, alternatives }) => ({
+      tokens,
+      mask,
+      ids: count > 0 ? (alternatives?.ids ?? new Int32Array(tokens.length * count).fill(-1)) : undefined,
+    }))
+    return this.#score(items, temperature, {
+      ...(count > 0 && { alternatives: { count, given: true } }),
+      values: loss.reads?.values,
+    })
+  }
+
+  async #score(items: readonly ScoreItem[], temperature: number, extras: ScoreExtras): Promise<ScoreResult[]> {
+    if (extras.values) this.#requireValueHead()
+    if (extras.alternatives) requireAlternatives(items, extras.alternatives, this.vocabularySize)
     const shares = this.#deal(items)
     const parts = await this.#threads.each('score', (i) => [
       this.#view,
-      shares[i].map((index) => ({ tokens: items[index].tokens, mask: items[index].mask })),
+      shares[i].map((index) => items[index]),
       temperature,
+      extras,
     ])
-    const logprobs: Float32Array[] = []
-    const entropy: Float32Array[] = []
+    const results: ScoreResult[] = []
     shares.forEach((share, i) =>
       share.forEach((index, j) => {
-        logprobs[index] = parts[i].logprobs[j]
-        entropy[index] = parts[i].entropy[j]
+        const { logprobs, entropy, alternatives, values } = parts[i]
+        results[index] = { logprobs: logprobs[j], entropy: entropy[j] }
+        if (alternatives) {
+          const { count, ids, logprobs: of } = alternatives
+          results[index].alternatives = { count, ids: ids[j], logprobs: of[j] }
+        }
+        if (values) results[index].values = values[j]
       }),
     )
-    return { logprobs, entropy }
+    return results
+  }
+
+  /** Leaves the gradient of a whole batch with the replicas. */
+  async #accumulate(
+    { loss, sequences }: ReplicaLesson,
+    temperature: number,
+  ): Promise<{ scored: Scored[]; packedTokens: number }> {
+    const shares = this.#deal(sequences)
+    const parts = await this.#threads.each('accumulate', (i) => [
+      this.#view,
+      shares[i].map((index) => sequences[index]),
+      loss,
+      temperature,
+    ])
+    const scored: Scored[] = []
+    shares.forEach((share, i) => share.forEach((index, j) => (scored[index] = { logprobs: parts[i].logprobs[j] })))
+    return { scored, packedTokens: parts.reduce((sum, part) => sum + part.packedTokens, 0) }
   }
 
   /**
@@ -251,56 +330,48 @@ function contextOf(config: DecoderConfig, [view]: readonly ViewSetup[]): number 
 }
 
 /** What each replica's view has of its own to train: one gradient a replica, in memory that all share. */
-function trainedViews(config: DecoderConfig, workers: number, source?: AdapterSource): ViewSetup[] {
+function trainedViews(
+  config: DecoderConfig,
+  workers: number,
+  { adapter: source, valueHead }: { adapter?: AdapterSource; valueHead?: Weights },
+): ViewSetup[] {
   const adapter = source && openAdapter(config, source)
-  const shapes = adapter ? adapterShapes(config, adapter.config) : parameterShapes(config)
+  const shapes = {
+    ...(adapter ? adapterShapes(config, adapter.config) : parameterShapes(config)),
+    ...(valueHead && valueHeadShapes(config.hiddenSize)),
+  }
   const size = Object.values(shapes).reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
   const buffers = Array.from({ length: workers }, () => new SharedArrayBuffer(size * 4))
-  return buffers.map((_, own) => ({ adapter, gradients: { buffers, own } }))
+  return buffers.map((_, own) => ({ adapter, valueHead, gradients: { buffers, own } }))
 }
 
-/** Lays the trainable tokens of a batch end to end, as objectives take them. */
-function evaluate(
-  batch: readonly TrainSequence[],
-  logprobs: readonly Float32Array[],
-  options: UpdateOptions,
-): LossResult {
-  const count = batch.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0)
-  const tokens: LossTokens = {
-    logprobs: new Float64Array(count),
-    oldLogprobs: new Float64Array(count),
-    advantages: new Float64Array(count),
-    weights: new Float64Array(count),
-    segments: new Int32Array(count),
-  }
-  const referenced = batch.length > 0 && batch.every((sequence) => sequence.referenceLogprobs)
-  if (referenced) tokens.referenceLogprobs = new Float64Array(count)
-  let i = 0
-  batch.forEach((sequence, index) =>
-    sequence.mask.forEach((trainable, t) => {
-      if (!trainable) return
-      tokens.logprobs[i] = logprobs[index][t]
-      tokens.oldLogprobs[i] = sequence.logprobs[t]
-      tokens.advantages[i] = sequence.advantages[t]
-      tokens.weights[i] = sequence.weights[t]
-      if (tokens.referenceLogprobs && sequence.referenceLogprobs)
-        tokens.referenceLogprobs[i] = sequence.referenceLogprobs[t]
-      tokens.segments[i] = index
-      i++
-    }),
-  )
-  return options.loss.evaluate(tokens)
+/** The value head that was saved with what a policy is opened from, else a new one, which says 0. */
+export function openValueHead(hiddenSize: number, source?: AdapterSource): Weights {
+  return (source && 'folder' in source && readValueHead(source.folder, hiddenSize)) || newValueHead(hiddenSize)
 }
 
-/** Writes a gradient per trainable token back as a linear loss: weight -1 times advantage g has gradient g. */
-function spread(items: ReplicaSequence[], gradient: Float64Array): void {
-  let i = 0
-  for (const item of items) {
-    const advantages = new Float32Array(item.tokens.length)
-    item.mask.forEach((trainable, t) => {
-      if (trainable) advantages[t] = gradient[i++]
-    })
-    item.advantages = advantages
-    item.weights = new Float32Array(item.tokens.length).fill(-1)
-  }
+function requireAlternatives(
+  items: readonly ScoreItem[],
+  { count, given }: { count: number; given: boolean },
+  vocabularySize: number,
+): void {
+  if (!Number.isInteger(count) || count < 1)
+    throw new MyriadError(
+      'usage',
+      `${count} alternatives a token are asked for, but the number must be a positive integer`,
+    )
+  if (!given) return
+  items.forEach(({ tokens, ids }, i) => {
+    if (ids?.length !== tokens.length * count)
+      throw new MyriadError(
+        'usage',
+        `sequence ${i} of ${tokens.length} tokens has ${ids?.length ?? 0} ids of alternatives, but needs ${count} a token`,
+      )
+    const outside = ids.find((id) => id < -1 || id >= vocabularySize)
+    if (outside !== undefined)
+      throw new MyriadError(
+        'usage',
+        `sequence ${i} has the alternative ${outside}, which is outside the vocabulary of ${vocabularySize}`,
+      )
+  })
 }

@@ -14,6 +14,7 @@ import {
   grad,
   less,
   logSoftmax,
+  matmul,
   minimum,
   mul,
   neg,
@@ -50,8 +51,10 @@ import {
   type DecoderConfig,
   type DecoderInputs,
 } from '../../models/index.js'
-import type { CompiledLoss } from '../types.js'
+import type { ClippedLossSpec } from '../types.js'
+import { arraysOf, type ReplicaLoss } from './lessons.js'
 import { quantizedProducts, type Quantization } from './quantized.js'
+import { valueHeadBias, valueHeadShapes, valueHeadWeight } from './value-head.js'
 
 /** How programs are compiled: the execution provider, its threads, and what is saved where memory is short. */
 export interface Compute {
@@ -206,7 +209,10 @@ function selectedHead(
   spec: ProgramSpec,
   training: boolean,
 ): Trunk & {
+  /** Hidden states that wanted tokens are predicted from: [wanted, hidden]. */
   rows: Tensor
+  /** 1 where the temperature is applied after the projection. */
+  rowScale: Tensor | undefined
   head: Pick<ChunkedLogprobsOptions, 'hidden' | 'table' | 'targets' | 'chunks' | 'transform'>
 } {
   const { config, tokenBudget } = spec
@@ -214,12 +220,13 @@ function selectedHead(
   const rows = gather(parts.hidden, graph.input('select', ['wanted'], 'int32'), { axis: 0 })
   const inverseTemperature = graph.input('inverseTemperature', [1])
   const cap = config.logitSoftCap
-  const scaled = cap === undefined ? mul(rows, inverseTemperature) : rows
+  const rowScale = cap === undefined ? inverseTemperature : undefined
   return {
     ...parts,
-    rows: scaled,
+    rows,
+    rowScale,
     head: {
-      hidden: scaled,
+      hidden: rowScale ? mul(rows, rowScale) : rows,
       table: parts.weights[headTable(config)],
       targets: graph.input('targets', ['wanted'], 'int32'),
       chunks: Math.max(1, Math.round(tokenBudget / chunkRows[training && !spec.adapter ? 'trained' : 'frozen'])),
@@ -228,42 +235,82 @@ function selectedHead(
   }
 }
 
-/** Logprobs and entropies of chosen tokens of packed rows. */
-export function scoreProgram(spec: ProgramSpec): Promise<Program> {
+/** What a score tells beside logprobs and entropies. */
+export interface ScoreWants {
+  /** So many of the most probable ids of each place, or ids that are fed. */
+  alternatives?: number | 'given'
+  values?: boolean
+}
+
+/** Logprobs and entropies of chosen tokens of packed rows, and what else is wanted. */
+export function scoreProgram(spec: ProgramSpec, wants: ScoreWants): Promise<Program> {
   const graph = createGraph()
-  const { head } = selectedHead(graph, spec, false)
-  const { logprobs, entropy } = chunkedLogprobs({ ...head, entropy: true })
-  return compile(graph, { outputs: { logprobs, entropy: entropy! }, ...session(spec) })
+  const { rows, head } = selectedHead(graph, spec, false)
+  const given = wants.alternatives === 'given' ? givenAlternatives(graph) : undefined
+  const alternatives = typeof wants.alternatives === 'number' ? { count: wants.alternatives } : given
+  const scored = chunkedLogprobs({ ...head, entropy: true, alternatives })
+  const outputs: Record<string, Tensor> = { logprobs: scored.logprobs, entropy: scored.entropy! }
+  if (scored.alternatives) outputs.alternativeLogprobs = scored.alternatives.logprobs
+  if (scored.alternatives && !given) outputs.alternatives = cast(scored.alternatives.ids, 'int32')
+  if (wants.values) outputs.values = valueHead(graph, spec.config, rows).values
+  return compile(graph, { outputs, ...session(spec) })
+}
+
+function givenAlternatives(graph: Graph): { ids: Tensor } {
+  return { ids: graph.input('alternatives', ['wanted', 'count'], 'int32') }
+}
+
+/** What the head says of hidden states [wanted, hidden]: [wanted]; and its weights. */
+function valueHead(
+  graph: Graph,
+  { hiddenSize }: DecoderConfig,
+  rows: Tensor,
+): { values: Tensor; weights: Record<string, Tensor> } {
+  const weights = Object.fromEntries(
+    Object.entries(valueHeadShapes(hiddenSize)).map(([name, shape]) => [name, graph.parameter(name, shape)]),
+  )
+  const product = reshape(matmul(rows, reshape(weights[valueHeadWeight], [hiddenSize, 1])), ['wanted'])
+  return { values: add(product, weights[valueHeadBias]), weights }
 }
 
 /**
  * Forward and backward: logprobs, and the gradient of the loss at every weight that is trained. For all weights that
  * includes `embedded`, the gradient at the looked-up embeddings; an adapter leaves these alone.
  */
-export function trainProgram(spec: ProgramSpec, loss: CompiledLoss): Promise<Program> {
+export function trainProgram(spec: ProgramSpec, loss: ReplicaLoss): Promise<Program> {
   const { config, adapter } = spec
   const graph = createGraph()
-  const { weights, own, embedded, rows, head } = selectedHead(graph, spec, true)
+  const { weights, own, embedded, rows, rowScale, head } = selectedHead(graph, spec, true)
   const table = headTable(config)
-  const tokens = Object.fromEntries(readBy(loss).map((name) => [name, graph.input(name, ['wanted'])]))
+  const tokens = Object.fromEntries(arraysOf(loss).map((name) => [name, graph.input(name, ['wanted'])]))
+  const { entropySlopes, valueSlopes, ...read } = tokens
+  const withAlternatives = loss.kind === 'weighted' && loss.alternatives
   const { logprobs, hiddenGradient, tableGradient } = chunkedLogprobs({
     ...head,
-    tokens,
-    loss: (chunk, fed) =>
-      mul(
-        fed.weights,
-        tokenLoss(loss, chunk, (name) => fed[name]),
-      ),
+    tokens: read,
+    loss: (chunk, fed) => tokenLoss(loss, chunk, fed),
     tableGradient: !adapter,
+    entropySlopes,
+    ...(withAlternatives && {
+      alternatives: givenAlternatives(graph),
+      alternativeSlopes: graph.input('alternativeSlopes', ['wanted', 'count']),
+    }),
   })
   const outputs: Record<string, Tensor> = { logprobs }
+  let seed = rowScale ? mul(hiddenGradient!, rowScale) : hiddenGradient!
+  if (valueSlopes) {
+    const { values, weights: headWeights } = valueHead(graph, config, rows)
+    const [atRows, ...atHead] = grad(values, [rows, ...Object.values(headWeights)], { seed: valueSlopes })
+    seed = add(seed, atRows)
+    Object.keys(headWeights).forEach((name, i) => (outputs[name] = atHead[i]))
+  }
   const looked = lookupOnly(config)
   const trained = adapter
     ? own
     : Object.fromEntries(Object.entries(weights).filter(([name]) => name !== table && !looked.includes(name)))
   const names = Object.keys(trained)
   const wanted = [...(adapter ? [] : [embedded]), ...Object.values(trained)]
-  const gradients = grad(rows, wanted, { seed: hiddenGradient! })
+  const gradients = grad(rows, wanted, { seed })
   if (!adapter) {
     outputs.embedded = gradients.shift()!
     outputs[table] = tableGradient!
@@ -272,23 +319,22 @@ export function trainProgram(spec: ProgramSpec, loss: CompiledLoss): Promise<Pro
   return compile(graph, { outputs, ...session(spec) })
 }
 
-/** The arrays a loss reads, one number a token. */
-function readBy(loss: CompiledLoss): string[] {
-  if (loss.kind === 'linear') return ['weights', 'advantages']
-  return ['weights', 'advantages', 'oldLogprobs', ...(loss.klCoefficient === 0 ? [] : ['referenceLogprobs'])]
+/** The compiled counterpart of src/algorithms: the losses of tokens. */
+function tokenLoss(loss: ReplicaLoss, logprobs: Tensor, fed: Record<string, Tensor>): Tensor {
+  if (loss.kind === 'weighted') return mul(fed.slopes, logprobs)
+  if (loss.kind === 'linear') return mul(fed.weights, neg(mul(fed.advantages, logprobs)))
+  return mul(fed.weights, clippedLoss(loss, logprobs, fed))
 }
 
-/** The compiled counterpart of src/algorithms: a token's loss before its aggregation weight. */
-function tokenLoss(loss: CompiledLoss, logprobs: Tensor, wanted: (name: string) => Tensor): Tensor {
-  const advantages = wanted('advantages')
-  if (loss.kind === 'linear') return neg(mul(advantages, logprobs))
+function clippedLoss(loss: ClippedLossSpec, logprobs: Tensor, fed: Record<string, Tensor>): Tensor {
+  const { advantages } = fed
   // Clamped with gradient 0 outside, as the pure function is: see LOG_RATIO_LIMIT there.
   const clampedExp = (x: Tensor): Tensor => exp(clip(x, { min: -20, max: 20 }))
-  const ratio = clampedExp(sub(logprobs, wanted('oldLogprobs')))
+  const ratio = clampedExp(sub(logprobs, fed.oldLogprobs))
   const clipped = clip(ratio, { min: 1 - loss.clipLow, max: 1 + loss.clipHigh })
   const policy = neg(minimum(mul(ratio, advantages), mul(clipped, advantages)))
   if (loss.klCoefficient === 0) return policy
-  const difference = sub(wanted('referenceLogprobs'), logprobs)
+  const difference = sub(fed.referenceLogprobs, logprobs)
   const estimate = {
     k1: () => neg(difference),
     k2: () => mul(square(difference), 0.5),

@@ -1,7 +1,8 @@
 import type { AdapterConfig, DecoderConfig, Weights } from '../../models/index.js'
-import type { Completion, CompiledLoss, SampleRequest } from '../types.js'
+import type { Completion, SampleRequest } from '../types.js'
+import type { ReplicaLoss, ReplicaSequence } from './lessons.js'
 import type { ReplicaOptions } from './replica.js'
-import type { ReplicaSequence, ViewSetup } from './view.js'
+import type { ScoreExtras, ScoreItem, Scores, ViewSetup } from './view.js'
 
 /** What a worker thread is started with. */
 export interface WorkerSetup {
@@ -26,18 +27,16 @@ export interface WorkerCalls {
   copyView: (view: string, copy: string) => void
   dropView: (view: string) => void
   sample: (view: string, requests: readonly SampleRequest[], version: number) => Completion[]
-  score: (
-    view: string,
-    items: { tokens: readonly number[]; mask: Uint8Array }[],
-    temperature: number,
-  ) => { logprobs: Float32Array[]; entropy: Float32Array[] }
+  score: (view: string, items: ScoreItem[], temperature: number, extras: ScoreExtras) => Scores
   accumulate: (
     view: string,
     items: ReplicaSequence[],
-    loss: CompiledLoss,
+    loss: ReplicaLoss,
     temperature: number,
   ) => { logprobs: Float32Array[]; packedTokens: number }
   apply: (view: string, learningRate: number, clipNorm: number) => { applied: boolean; norm: number }
+  /** Moves what a frozen view has of its own towards what another has. */
+  follow: (view: string, other: string, rate: number) => void
   /** All weights, or the adapter's where there is one. */
   weights: (view: string) => { config: DecoderConfig; weights: Weights; adapter?: AdapterConfig }
   save: (view: string, folder: string, version: number, optimizer: boolean) => void

@@ -10,7 +10,7 @@ import {
   type DecoderConfig,
   type Weights,
 } from '../../models/index.js'
-import type { CompiledLoss } from '../types.js'
+import { arraysOf, type ReplicaLoss, type ReplicaSequence } from './lessons.js'
 import { readBy, windowMask } from './masks.js'
 import { pack, type PackedRows, type PackItem } from './packing.js'
 import {
@@ -20,16 +20,29 @@ import {
   trainProgram,
   type ProgramSpec,
   type SamplingSpec,
+  type ScoreWants,
 } from './programs.js'
 import { quantizationFor, quantizedValues } from './quantized.js'
 import type { Replica } from './replica.js'
+import { valueHeadShapes } from './value-head.js'
 
-/** What a replica trains on: a sequence with everything the compiled loss reads. Arrays are [tokens]. */
-export interface ReplicaSequence extends PackItem {
-  logprobs: Float32Array
-  advantages: Float32Array
-  weights: Float32Array
-  referenceLogprobs?: Float32Array
+/** A sequence to score; ids of alternatives where they are given, [tokens * count]. */
+export interface ScoreItem extends PackItem {
+  ids?: Int32Array
+}
+
+/** What a score tells beside logprobs and entropies: the most probable alternatives, or given ones; values of the head. */
+export interface ScoreExtras {
+  alternatives?: { count: number; given: boolean }
+  values?: boolean
+}
+
+/** One array per sequence: [tokens], 0 where nothing was wanted; alternatives [tokens * count], ids -1 where there is none. */
+export interface Scores {
+  logprobs: Float32Array[]
+  entropy: Float32Array[]
+  alternatives?: { count: number; ids: Int32Array[]; logprobs: Float32Array[] }
+  values?: Float32Array[]
 }
 
 /** What a view has of its own. Plain data and shared memory: it crosses to the worker threads. */
@@ -38,6 +51,8 @@ export interface ViewSetup {
   adapter?: { config: AdapterConfig } & ({ weights: Weights } | { seed: number })
   /** A copy of all weights, in place of the shared ones. */
   weights?: Weights
+  /** A value head beside them. */
+  valueHead?: Weights
   /** One shared gradient a replica: this one writes its own and reads all. Absent: the view is frozen. */
   gradients?: { buffers: readonly SharedArrayBuffer[]; own: number }
 }
@@ -68,7 +83,10 @@ export class View {
   /** The weights that are its own: trained, unless it is frozen. */
   readonly own: Weights
   readonly shapes: Record<string, number[]>
+  /** Its value head, which is among `own`, if it has one. */
+  readonly valueHead: Weights | undefined
   readonly #all: Weights
+  readonly #copied: boolean
   readonly #learner: Learner | undefined
   /** How often its weights changed. */
   #changes = 0
@@ -79,9 +97,16 @@ export class View {
     this.config = replica.config
     this.adapter = setup.adapter?.config
     this.virtualTokens = virtualTokens(this.adapter)
-    this.own = setup.adapter ? adapterWeights(replica, setup.adapter) : (setup.weights ?? replica.weights)
-    this.shapes = this.adapter ? adapterShapes(this.config, this.adapter) : parameterShapes(this.config)
-    this.#all = this.adapter ? replica.weights : this.own
+    this.valueHead = setup.valueHead
+    const whole = setup.weights ?? replica.weights
+    const own = setup.adapter ? adapterWeights(replica, setup.adapter) : whole
+    this.own = setup.valueHead ? { ...own, ...setup.valueHead } : own
+    this.shapes = {
+      ...(this.adapter ? adapterShapes(this.config, this.adapter) : parameterShapes(this.config)),
+      ...(setup.valueHead && valueHeadShapes(this.config.hiddenSize)),
+    }
+    this.#all = this.adapter ? replica.weights : whole
+    this.#copied = !setup.gradients && Boolean(setup.adapter ?? setup.weights)
     if (setup.gradients) this.#learner = this.#learn(setup.gradients)
   }
 
@@ -149,30 +174,50 @@ export class View {
     return { embedded: { data, shape: [...shape, hiddenSize] }, ...this.replica.rotate(positions, shape) }
   }
 
-  /** Logprobs and entropies of the wanted tokens, as one array per sequence [tokens], 0 elsewhere. */
-  async score(
-    items: readonly PackItem[],
-    temperature: number,
-  ): Promise<{ logprobs: Float32Array[]; entropy: Float32Array[] }> {
-    const logprobs = items.map((item) => new Float32Array(item.tokens.length))
-    const entropy = items.map((item) => new Float32Array(item.tokens.length))
-    const program = await this.#program('score', scoreProgram)
-    for (const rows of this.#pack(items)) {
-      const result = await program.run(readBy(program, this.#feeds(rows, temperature)))
-      const values = result.logprobs.data as Float32Array
-      const entropies = result.entropy.data as Float32Array
-      for (let i = 0; i < rows.select.length; i++) {
-        logprobs[rows.sequence[i]][rows.entry[i]] = values[i]
-        entropy[rows.sequence[i]][rows.entry[i]] = entropies[i]
-      }
+  /** Logprobs and entropies of the wanted tokens, and what else is asked for. */
+  async score(items: readonly ScoreItem[], temperature: number, extras: ScoreExtras): Promise<Scores> {
+    const { given = false, count: asked = 0 } = extras.alternatives ?? {}
+    const count = given ? asked : Math.min(asked, this.config.vocabularySize)
+    const spec: ScoreWants = {
+      ...(asked > 0 && { alternatives: given ? ('given' as const) : count }),
+      ...(extras.values && { values: true }),
     }
-    return { logprobs, entropy }
+    const perToken = (width = 1): Float32Array[] => items.map((item) => new Float32Array(item.tokens.length * width))
+    const scores: Scores = { logprobs: perToken(), entropy: perToken() }
+    if (extras.values) scores.values = perToken()
+    if (asked > 0)
+      scores.alternatives = {
+        count: asked,
+        ids: items.map((item) => item.ids ?? new Int32Array(item.tokens.length * asked).fill(-1)),
+        logprobs: perToken(asked),
+      }
+    const program = await this.#program(`score ${JSON.stringify(spec)}`, (whole) => scoreProgram(whole, spec))
+    for (const rows of this.#pack(items)) {
+      const feeds = this.#feeds(rows, temperature)
+      if (given) feeds.alternatives = pickIds(rows, count, (sequence) => items[sequence].ids!)
+      const result = await program.run(readBy(program, feeds))
+      const { alternatives } = scores
+      rows.select.forEach((_, i) => {
+        const [sequence, entry] = [rows.sequence[i], rows.entry[i]]
+        for (const name of ['logprobs', 'entropy', 'values'] as const) {
+          const into = scores[name]
+          if (into) into[sequence][entry] = Number(result[name].data[i])
+        }
+        for (let k = 0; alternatives && k < count; k++) {
+          const at = entry * asked + k
+          if (!given) alternatives.ids[sequence][at] = Number(result.alternatives.data[i * count + k])
+          if (alternatives.ids[sequence][at] >= 0)
+            alternatives.logprobs[sequence][at] = Number(result.alternativeLogprobs.data[i * count + k])
+        }
+      })
+    }
+    return scores
   }
 
   /** Clears the gradient, then adds that of the whole batch, micro-batch by micro-batch. Returns the logprobs on the way. */
   async accumulate(
     items: readonly ReplicaSequence[],
-    loss: CompiledLoss,
+    loss: ReplicaLoss,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; packedTokens: number }> {
     const { gradient, state } = this.#learning()
@@ -183,20 +228,15 @@ export class View {
     let packedTokens = 0
     for (const [index, rows] of this.#pack(items).entries()) {
       packedTokens += rows.used
-      const pick = (of: (item: ReplicaSequence) => Float32Array): Value => {
-        const data = new Float32Array(rows.select.length)
-        for (let i = 0; i < data.length; i++) data[i] = of(items[rows.sequence[i]])[rows.entry[i]]
-        return { data, shape: [data.length] }
-      }
       const feeds = this.#feeds(rows, temperature)
-      feeds.weights = pick((item) => item.weights)
-      feeds.advantages = pick((item) => item.advantages)
-      if (reads.has('oldLogprobs')) feeds.oldLogprobs = pick((item) => item.logprobs)
-      if (reads.has('referenceLogprobs'))
-        feeds.referenceLogprobs = pick((item) => {
-          if (item.referenceLogprobs) return item.referenceLogprobs
-          throw new MyriadError('runtime', 'a KL term needs referenceLogprobs on every sequence of the batch')
-        })
+      // The gradient of k1 does not depend on the reference: its program does not read what its loss names.
+      for (const name of arraysOf(loss))
+        if (reads.has(name)) feeds[name] = pick(rows, (sequence) => items[sequence].reads[name])
+      if (reads.has('alternativeSlopes')) {
+        const count = items[rows.sequence[0]].alternatives!.count
+        feeds.alternatives = pickIds(rows, count, (sequence) => items[sequence].alternatives!.ids)
+        feeds.alternativeSlopes = pick(rows, (sequence) => items[sequence].alternatives!.slopes, count)
+      }
       if (reads.has('dropoutSeed'))
         feeds.dropoutSeed = {
           data: Float32Array.of(
@@ -247,6 +287,22 @@ export class View {
     }
     this.changed()
     return { applied: true, norm }
+  }
+
+  /** own <- (1 - rate) own + rate other, each sum rounded once. */
+  follow(other: View, rate: number): void {
+    if (!this.#copied)
+      throw new MyriadError('usage', 'this policy is not a frozen copy: only what snapshot() answers follows another')
+    const fits =
+      JSON.stringify(this.adapter) === JSON.stringify(other.adapter) &&
+      Object.keys(this.own).every((name) => other.own[name]?.length === this.own[name].length)
+    if (!fits)
+      throw new MyriadError('usage', 'a frozen copy follows the policy it was taken of: this one has other weights')
+    for (const [name, weights] of Object.entries(this.own)) {
+      const towards = other.own[name]
+      for (let i = 0; i < weights.length; i++) weights[i] = (1 - rate) * weights[i] + rate * towards[i]
+    }
+    this.changed()
   }
 
   /** To be called when its weights were written to from outside. */
@@ -321,6 +377,26 @@ export class View {
 function adapterWeights(replica: Replica, adapter: NonNullable<ViewSetup['adapter']>): Weights {
   if ('weights' in adapter) return adapter.weights
   return initializeAdapter(replica.config, adapter.config, adapter.seed, replica.weights)
+}
+
+/** Numbers of the wanted tokens: [wanted], or with `count` so many a token, [wanted, count]. */
+function pick(rows: PackedRows, of: (sequence: number) => Float32Array, count?: number): Value {
+  const width = count ?? 1
+  const data = new Float32Array(rows.select.length * width)
+  for (let i = 0; i < rows.select.length; i++) {
+    const from = rows.entry[i] * width
+    const array = of(rows.sequence[i])
+    for (let k = 0; k < width; k++) data[i * width + k] = array[from + k]
+  }
+  return { data, shape: count === undefined ? [rows.select.length] : [rows.select.length, count] }
+}
+
+/** Ids of the wanted tokens' alternatives [wanted, count]; the first of the vocabulary stands in where there is none. */
+function pickIds(rows: PackedRows, count: number, of: (sequence: number) => Int32Array): Value {
+  const data = new Int32Array(rows.select.length * count)
+  for (let i = 0; i < rows.select.length; i++)
+    for (let k = 0; k < count; k++) data[i * count + k] = Math.max(0, of(rows.sequence[i])[rows.entry[i] * count + k])
+  return { data, shape: [rows.select.length, count] }
 }
 
 function addInto(target: Float32Array, source: Float32Array): void {

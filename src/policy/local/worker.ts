@@ -21,6 +21,7 @@ import { KeyValueCache } from './cache.js'
 import { firstView, type FromWorker, type ToWorker, type WorkerCalls, type WorkerSetup } from './protocol.js'
 import { Replica } from './replica.js'
 import { sampleAll } from './sampler.js'
+import { readValueHead, valueHeadTensors } from './value-head.js'
 import type { View } from './view.js'
 
 const port = parentPort
@@ -45,9 +46,12 @@ const calls: {
     replica.addView(name, view)
   },
   async copyView(name, copy) {
-    const { adapter, own } = replica.view(name)
-    const copied = Object.fromEntries(Object.entries(own).map(([key, data]) => [key, data.slice()]))
-    replica.addView(copy, adapter ? { adapter: { config: adapter, weights: copied } } : { weights: copied })
+    const { adapter, own, valueHead } = replica.view(name)
+    const weights = copied(own)
+    replica.addView(copy, {
+      ...(adapter ? { adapter: { config: adapter, weights } } : { weights }),
+      ...(valueHead && { valueHead: copied(valueHead) }),
+    })
   },
   async dropView(name) {
     replica.dropView(name)
@@ -71,8 +75,8 @@ const calls: {
       aborted: () => aborted,
     })
   },
-  async score(name, items, temperature) {
-    return replica.view(name).score(items, temperature)
+  async score(name, items, temperature, extras) {
+    return replica.view(name).score(items, temperature, extras)
   },
   async accumulate(name, items, loss, temperature) {
     return replica.view(name).accumulate(items, loss, temperature)
@@ -80,13 +84,19 @@ const calls: {
   async apply(name, learningRate, clipNorm) {
     return replica.view(name).apply(learningRate, clipNorm)
   },
+  async follow(name, other, rate) {
+    replica.view(name).follow(replica.view(other), rate)
+  },
   async weights(name) {
     const { own, adapter } = replica.view(name)
     return { config, weights: own, adapter }
   },
   async save(name, folder, version, optimizer) {
     const view = replica.view(name)
-    const extra = optimizer ? { 'optimizer.safetensors': optimizerTensors(view) } : undefined
+    const extra = {
+      ...valueHeadTensors(view.own),
+      ...(optimizer && { 'optimizer.safetensors': optimizerTensors(view) }),
+    }
     const json = optimizer
       ? { 'trainer_state.json': { version, optimizerSteps: view.optimizerState.steps } }
       : undefined
@@ -96,7 +106,10 @@ const calls: {
   },
   async load(name, folder) {
     const view = replica.view(name)
-    const stored = view.adapter ? readTrainedAdapter(folder, view.adapter) : (await readCheckpoint(folder)).weights
+    const stored = {
+      ...(view.adapter ? readTrainedAdapter(folder, view.adapter) : (await readCheckpoint(folder)).weights),
+      ...storedValueHead(folder, view),
+    }
     const state = stateSchema.safeParse(readCheckpointJson(folder, 'trainer_state.json'))
     if (!state.success) throw new MyriadError('checkpoint', `${join(folder, 'trainer_state.json')} is damaged`)
     const file = join(folder, 'optimizer.safetensors')
@@ -119,6 +132,23 @@ const calls: {
     await replica.close()
     setImmediate(() => process.exit(0))
   },
+}
+
+function copied(weights: Weights): Weights {
+  return Object.fromEntries(Object.entries(weights).map(([key, data]) => [key, data.slice()]))
+}
+
+/** A policy with a value head goes on from one with a value head, and one without from one without. */
+function storedValueHead(folder: string, view: View): Weights {
+  const stored = readValueHead(folder, config.hiddenSize)
+  if (view.valueHead && !stored)
+    throw new MyriadError(
+      'checkpoint',
+      `${folder} holds no value head: open the policy without valueHead to go on from it`,
+    )
+  if (stored && !view.valueHead)
+    throw new MyriadError('checkpoint', `${folder} holds a value head: open the policy with valueHead to go on from it`)
+  return stored ?? {}
 }
 
 /** Of a GGUF file too: a checkpoint holds all it takes to go on with it. */
