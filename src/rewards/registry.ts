@@ -3,6 +3,7 @@ import { MyriadError, suggestion } from '../core/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
 import { outcomeRewards } from './outcome-rewards.js'
+import { stringRewards } from './strings/index.js'
 import type { Reward } from './types.js'
 
 /** Makes a reward from the options a configuration gives beside its weight. Throws a ZodError on wrong ones. */
@@ -12,7 +13,7 @@ export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Rewa
 export type RewardRegistry = Readonly<Record<string, RewardFactory>>
 
 /** Every reward that comes with Myriad. */
-export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards]
+export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards, ...stringRewards]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
 export const builtinRewards: RewardRegistry = factoriesOf(rewardDeclarations)

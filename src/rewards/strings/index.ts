@@ -1,3 +1,12 @@
+/** Metrics of strings against references, equal to their reference implementations. */
 export * from './bleu.js'
 export type { BleuTokenizer } from './bleu-tokenizers.js'
 export * from './chrf.js'
+export * from './edit-distance.js'
+export * from './error-rates.js'
+export * from './meteor.js'
+export * from './rouge.js'
+export * from './significance.js'
+export * from './squad.js'
+export * from './string-rewards.js'
+export * from './ter.js'

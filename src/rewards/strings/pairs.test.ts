@@ -5,6 +5,10 @@ import { createRandom } from '../../core/index.js'
 import { bleuTokenizers } from './bleu-tokenizers.js'
 import { corpusBleu, sentenceBleu } from './bleu.js'
 import { corpusChrf, sentenceChrf } from './chrf.js'
+import { errorRates } from './error-rates.js'
+import { rougeL, rougeLsum, rougeN } from './rouge.js'
+import { squadExact, squadF1 } from './squad.js'
+import { corpusTer, sentenceTer } from './ter.js'
 
 interface Row {
   hypothesis: string
@@ -61,6 +65,57 @@ test('chrF and chrF++ equal sacreBLEU by sentence and by corpus', () => {
   const [hypotheses, references] = [rows.map((row) => row.hypothesis), rows.map((row) => [row.reference])]
   assert.ok(Math.abs(100 * corpusChrf(hypotheses, references) - corpus.chrf) < 1e-6)
   assert.ok(Math.abs(100 * corpusChrf(hypotheses, references, { wordOrder: 2 }) - corpus['chrf++']) < 1e-6)
+})
+
+test('TER equals sacreBLEU, with each of its options and by corpus', () => {
+  const variants = [
+    {},
+    { normalized: true },
+    { noPunctuation: true },
+    { normalized: true, asianSupport: true },
+    { caseSensitive: true },
+  ]
+  for (const row of rows)
+    for (const [i, options] of variants.entries())
+      near(100 * sentenceTer(row.hypothesis, [row.reference], options), row.ter[i], row, JSON.stringify(options))
+  const [hypotheses, references] = [rows.map((row) => row.hypothesis), rows.map((row) => [row.reference])]
+  assert.ok(Math.abs(100 * corpusTer(hypotheses, references) - corpus.ter) < 1e-6)
+})
+
+test('ROUGE-1, 2, L and Lsum equal rouge-score, with its words and with words between spaces', () => {
+  for (const row of rows) {
+    const lines = (text: string): string => text.replaceAll('. ', '.\n')
+    const [hypothesis, reference] = [lines(row.hypothesis), lines(row.reference)]
+    for (const [i, words] of (['rouge', 'space'] as const).entries()) {
+      const scores = [
+        rougeN(hypothesis, reference, 1, { words }),
+        rougeN(hypothesis, reference, 2, { words }),
+        rougeL(hypothesis, reference, { words }),
+        rougeLsum(hypothesis, reference, { words }),
+      ].flatMap(({ precision, recall, f }) => [precision, recall, f])
+      scores.forEach((score, k) => near(score, row.rouge[i][k], row, `ROUGE ${words} ${k}`))
+    }
+  }
+})
+
+test('error rates equal jiwer', () => {
+  for (const row of rows) {
+    if (row.rates === null) {
+      assert.throws(() => errorRates(row.reference, row.hypothesis, 'word'), RangeError)
+      continue
+    }
+    const words = errorRates(row.reference, row.hypothesis, 'word')
+    const letters = errorRates(row.reference, row.hypothesis, 'character')
+    const ours = [words.errorRate, words.matchErrorRate, words.informationLost, letters.errorRate]
+    ours.forEach((rate, k) => near(rate, row.rates![k], row, `rate ${k}`))
+  }
+})
+
+test('exact match and F1 equal the SQuAD script', () => {
+  for (const row of rows) {
+    near(squadExact(row.hypothesis, row.reference), row.squad[0], row, 'exact')
+    near(squadF1(row.hypothesis, row.reference), row.squad[1], row, 'F1')
+  }
 })
 
 test('13a word by word is 13a of the whole text, on random punctuation', () => {

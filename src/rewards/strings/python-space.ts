@@ -21,6 +21,13 @@ export function stripEnd(text: string): string {
   return text.slice(0, end)
 }
 
+/** A text without white space at either end. */
+export function stripSpace(text: string): string {
+  let start = 0
+  while (start < text.length && isSpace(text.charCodeAt(start))) start++
+  return stripEnd(text.slice(start))
+}
+
 /** Whether Python takes a character for white space. */
 export function isSpace(code: number): boolean {
   if (code < 0x80) return code === 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f)
