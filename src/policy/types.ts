@@ -65,6 +65,8 @@ export interface SequenceInfo {
   reward: number
   task: string
   language: string
+  /** Coefficients of terms of the loss that an algorithm adapts from step to step, by the name of the term. */
+  coefficients?: Readonly<Record<string, number>>
 }
 
 /** A sequence to learn from. Arrays are [tokens]; entry t speaks of token t. Where mask is 0 the other entries are ignored. */
