@@ -4,12 +4,9 @@
  */
 export class GramTable {
   readonly #depth: number
-  /** By slot: what edge it holds, and of which round. */
-  #rounds = new Int32Array(0)
-  #parents = new Int32Array(0)
-  #items = new Int32Array(0)
-  #children = new Int32Array(0)
-  /** By node: how often its n-gram may still be matched; and how often the reference that is being read has it. */
+  /** Four numbers a slot: the round it was written in, the edge's parent and item, and the node it leads to. */
+  #slots = new Int32Array(0)
+  /** By node: how often its n-gram may still be matched; how often the reference being read has it, and which one that is. */
   #allowed = new Int32Array(0)
   #seen = new Int32Array(0)
   #readers = new Int32Array(0)
@@ -28,80 +25,83 @@ export class GramTable {
    */
   begin(items: number): void {
     const edges = items * this.#depth + 1
-    if (edges * 2 > this.#rounds.length) {
+    if (edges * 2 > this.#mask) {
       const size = 2 ** Math.ceil(Math.log2(edges * 2 + 64))
-      this.#rounds = new Int32Array(size)
-      this.#parents = new Int32Array(size)
-      this.#items = new Int32Array(size)
-      this.#children = new Int32Array(size)
+      this.#slots = new Int32Array(size * 4)
       this.#allowed = new Int32Array(size)
       this.#seen = new Int32Array(size)
       this.#readers = new Int32Array(size)
       this.#mask = size - 1
       this.#round = 0
-      this.#reader = 0
     }
     this.#round++
+    this.#reader = 0
     this.#nodes = 0
   }
 
   /** Reads a reference. Of several, an n-gram may be matched as often as the one that has it most often does. */
   add(items: Int32Array, length: number): void {
-    this.#reader++
+    const reader = ++this.#reader
+    const slots = this.#slots
+    const allowed = this.#allowed
+    const mask = this.#mask
+    const round = this.#round
+    let nodes = this.#nodes
     for (let start = 0; start < length; start++) {
       let node = 0
       const end = Math.min(length, start + this.#depth)
       for (let i = start; i < end; i++) {
-        node = this.#extend(node, items[i])
-        if (this.#readers[node] !== this.#reader) {
-          this.#readers[node] = this.#reader
-          this.#seen[node] = 0
+        const item = items[i]
+        let at = (slotOf(node, item) & mask) << 2
+        while (slots[at] === round && (slots[at + 2] !== item || slots[at + 1] !== node))
+          at = (at + 4) & ((mask << 2) | 3)
+        if (slots[at] === round) node = slots[at + 3]
+        else {
+          slots[at] = round
+          slots[at + 1] = node
+          slots[at + 2] = item
+          slots[at + 3] = node = ++nodes
+          allowed[node] = 0
+          this.#readers[node] = 0
         }
-        if (++this.#seen[node] > this.#allowed[node]) this.#allowed[node] = this.#seen[node]
+        if (reader === 1) allowed[node]++
+        else this.#count(node, reader)
       }
     }
+    this.#nodes = nodes
+  }
+
+  #count(node: number, reader: number): void {
+    if (this.#readers[node] !== reader) {
+      this.#readers[node] = reader
+      this.#seen[node] = 0
+    }
+    if (++this.#seen[node] > this.#allowed[node]) this.#allowed[node] = this.#seen[node]
   }
 
   /** Adds to `matches`, by order from 0, how many n-grams are in a reference, each counted no more often than there. Once a round. */
   match(items: Int32Array, length: number, matches: Float64Array): void {
+    const slots = this.#slots
+    const allowed = this.#allowed
+    const mask = this.#mask
+    const round = this.#round
     for (let start = 0; start < length; start++) {
       let node = 0
       const end = Math.min(length, start + this.#depth)
       // An n-gram whose beginning is nowhere is nowhere either.
       for (let i = start; i < end; i++) {
-        node = this.#find(node, items[i])
-        if (node < 0) break
-        if (this.#allowed[node] > 0) {
-          this.#allowed[node]--
+        const item = items[i]
+        let at = (slotOf(node, item) & mask) << 2
+        while (slots[at] === round && (slots[at + 2] !== item || slots[at + 1] !== node))
+          at = (at + 4) & ((mask << 2) | 3)
+        if (slots[at] !== round) break
+        node = slots[at + 3]
+        if (allowed[node] > 0) {
+          allowed[node]--
           matches[i - start]++
         }
       }
     }
-  }
-
-  #find(parent: number, item: number): number {
-    let slot = slotOf(parent, item) & this.#mask
-    while (this.#rounds[slot] === this.#round) {
-      if (this.#parents[slot] === parent && this.#items[slot] === item) return this.#children[slot]
-      slot = (slot + 1) & this.#mask
-    }
-    return -1
-  }
-
-  #extend(parent: number, item: number): number {
-    let slot = slotOf(parent, item) & this.#mask
-    while (this.#rounds[slot] === this.#round) {
-      if (this.#parents[slot] === parent && this.#items[slot] === item) return this.#children[slot]
-      slot = (slot + 1) & this.#mask
-    }
-    const node = ++this.#nodes
-    this.#rounds[slot] = this.#round
-    this.#parents[slot] = parent
-    this.#items[slot] = item
-    this.#children[slot] = node
-    this.#allowed[node] = 0
-    this.#readers[node] = 0
-    return node
   }
 }
 
