@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -65,4 +65,62 @@ test('limits, stops and filters of a request are kept', async () => {
   assert.deepEqual(await reply({ allowedTokens: [a], stopStrings: ['aaa'] }), ['stop', 3])
   assert.deepEqual(await reply({ allowedTokens: [a], stopTokens: [a] }), ['stop', 1])
   assert.deepEqual(await reply({ allowedTokens: [a, 1], topK: 1, temperature: 0 }), ['stop', 1])
+})
+
+test('every slope an objective answers reaches the table: its gradient is the slope of its value', async () => {
+  const policy = createTabularPolicy({ chat, contextLength: 12, valueHead: true })
+  const [{ tokens, logprobs }] = await policy.sample([{ id: 'x', tokens: prompt, maxTokens: 3, seed: 3 }])
+  const one = lesson(tokens, logprobs)
+  const ids = Int32Array.from({ length: one.tokens.length * 2 }, (_, i) => (i % 5 === 0 ? -1 : i % 11))
+  const batch = [{ ...one, alternatives: { count: 2, ids, logprobs: new Float32Array(ids.length) } }]
+  const loss: Loss = {
+    name: 'squares',
+    reads: { entropy: true, values: true, alternatives: true },
+    evaluate: ({ logprobs: of, entropy, values, alternatives }) => {
+      const others = alternatives!.logprobs
+      const square = (all: Float64Array): number => all.reduce((sum, value) => sum + value * value, 0) / 2
+      return {
+        value:
+          square(of) +
+          square(entropy!) +
+          values!.reduce((sum, value) => sum + (value - 1) ** 2, 0) / 2 +
+          square(others),
+        gradient: of,
+        entropyGradient: entropy,
+        valueGradient: values!.map((value) => value - 1),
+        alternativesGradient: others,
+        metrics: {},
+      }
+    },
+  }
+  const options = { loss, temperature: 0.7, learningRate: 0.3, clipNorm: 1e9 }
+  await policy.update(batch, options)
+  const folder = join(mkdtempSync(join(tmpdir(), 'myriad-table-')), 'saved')
+  await policy.save(folder, { optimizer: true })
+  const file = join(folder, 'table.json')
+  const saved = readFileSync(file, 'utf8')
+  const valueAt = async (row: number, column: number, distance: number): Promise<number> => {
+    const table = JSON.parse(saved) as { rows: [number, number[], number[], number[]][] }
+    table.rows[row][1][column] += distance
+    writeFileSync(file, JSON.stringify(table))
+    await policy.load(folder)
+    return (await policy.update(batch, { ...options, learningRate: 0 })).loss
+  }
+  const { rows } = JSON.parse(saved) as { rows: [number, number[]][] }
+  let squares = 0
+  for (const [row, [, logits]] of rows.entries())
+    for (const column of logits.keys())
+      squares += (((await valueAt(row, column, 0.01)) - (await valueAt(row, column, -0.01))) / 0.02) ** 2
+  await valueAt(0, 0, 0)
+  const { gradientNorm } = await policy.update(batch, { ...options, learningRate: 0 })
+  assert.ok(Math.abs(Math.sqrt(squares) - gradientNorm) < 1e-3 * gradientNorm, `${gradientNorm}, ${Math.sqrt(squares)}`)
+  const before = await policy.snapshot()
+  await policy.update(batch, options)
+  const value = async (of: Policy): Promise<number> =>
+    (await of.score([one.tokens], { values: true }))[0].values![prompt.length]
+  const [from, to] = [await value(before), await value(policy)]
+  await before.follow!(policy, 0.25)
+  assert.ok(from !== to && Math.abs((await value(before)) - (0.75 * from + 0.25 * to)) < 1e-6)
+  await assert.rejects(() => make().score([one.tokens], { values: true }), /valueHead: true/)
+  rmSync(folder, { recursive: true })
 })

@@ -200,18 +200,18 @@ function extendGraph(
 
 /**
  * Rows of the vocabulary projection that are computed together. Fewer multiply slowly, more hold more scores at once; with
- * the gradient of the table each chunk adds to all of it, so they are larger then.
+ * the gradient of the table each chunk adds to all of it, so they are larger then; but slopes at all scores are one array more.
  */
 const chunkRows = { frozen: 256, trained: 512 }
 
 function selectedHead(
   graph: Graph,
   spec: ProgramSpec,
-  training: boolean,
+  { training, rowsPerChunk }: { training: boolean; rowsPerChunk: number },
 ): Trunk & {
   /** Hidden states that wanted tokens are predicted from: [wanted, hidden]. */
   rows: Tensor
-  /** 1 where the temperature is applied after the projection. */
+  /** What they are scaled by before the projection; undefined where the temperature comes after it. */
   rowScale: Tensor | undefined
   head: Pick<ChunkedLogprobsOptions, 'hidden' | 'table' | 'targets' | 'chunks' | 'transform'>
 } {
@@ -229,7 +229,7 @@ function selectedHead(
       hidden: rowScale ? mul(rows, rowScale) : rows,
       table: parts.weights[headTable(config)],
       targets: graph.input('targets', ['wanted'], 'int32'),
-      chunks: Math.max(1, Math.round(tokenBudget / chunkRows[training && !spec.adapter ? 'trained' : 'frozen'])),
+      chunks: Math.max(1, Math.round(tokenBudget / rowsPerChunk)),
       transform: cap === undefined ? undefined : (scores) => mul(softCap(scores, cap), inverseTemperature),
     },
   }
@@ -245,7 +245,7 @@ export interface ScoreWants {
 /** Logprobs and entropies of chosen tokens of packed rows, and what else is wanted. */
 export function scoreProgram(spec: ProgramSpec, wants: ScoreWants): Promise<Program> {
   const graph = createGraph()
-  const { rows, head } = selectedHead(graph, spec, false)
+  const { rows, head } = selectedHead(graph, spec, { training: false, rowsPerChunk: chunkRows.frozen })
   const given = wants.alternatives === 'given' ? givenAlternatives(graph) : undefined
   const alternatives = typeof wants.alternatives === 'number' ? { count: wants.alternatives } : given
   const scored = chunkedLogprobs({ ...head, entropy: true, alternatives })
@@ -280,7 +280,11 @@ function valueHead(
 export function trainProgram(spec: ProgramSpec, loss: ReplicaLoss): Promise<Program> {
   const { config, adapter } = spec
   const graph = createGraph()
-  const { weights, own, embedded, rows, rowScale, head } = selectedHead(graph, spec, true)
+  const dense = loss.kind === 'weighted' && (loss.entropy || loss.alternatives)
+  const { weights, own, embedded, rows, rowScale, head } = selectedHead(graph, spec, {
+    training: true,
+    rowsPerChunk: adapter || dense ? chunkRows.frozen : chunkRows.trained,
+  })
   const table = headTable(config)
   const tokens = Object.fromEntries(arraysOf(loss).map((name) => [name, graph.input(name, ['wanted'])]))
   const { entropySlopes, valueSlopes, ...read } = tokens
