@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { turnSpans } from '../credit/turns.js'
 import { objective, type Selection } from '../objective.js'
 import { groupMethod, groupMethodOptions } from './group-method.js'
 
@@ -14,19 +15,6 @@ export function durationFactors(durations: readonly (readonly number[])[]): numb
   const all = durations.flat()
   const mean = all.reduce((sum, duration) => sum + duration / all.length, 0)
   return durations.map((turns) => turns.map((duration) => (mean > 0 ? duration / mean : 1)))
-}
-
-/** Start and end (exclusive) of each run of sampled tokens, with the start of the next one (or the end of the tokens). */
-export function turnSpans(mask: Uint8Array): { start: number; end: number; next: number }[] {
-  const spans: { start: number; end: number; next: number }[] = []
-  for (let t = 0; t < mask.length; t++) {
-    if (!mask[t]) continue
-    const start = t
-    while (t < mask.length && mask[t]) t++
-    if (spans.length > 0) spans[spans.length - 1].next = start
-    spans.push({ start, end: t, next: mask.length })
-  }
-  return spans
 }
 
 const options = {
