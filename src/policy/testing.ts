@@ -173,20 +173,23 @@ class TabularPolicy implements Policy {
       const gradient = gradients.get(row) ?? new Float64Array(this.width)
       gradients.set(row, gradient)
       const all = this.logprobsAt(sequence.tokens, t, temperature)
-      const slopes = new Float64Array(this.vocabularySize)
-      slopes[sequence.tokens[t]] = result.gradient[i]
+      const teach = (id: number, slope: number): void => {
+        all.forEach((logprob, token) => {
+          gradient[token] += (slope * ((token === id ? 1 : 0) - Math.exp(logprob))) / temperature
+        })
+      }
+      teach(sequence.tokens[t], result.gradient[i])
       for (let k = 0; result.alternativesGradient && k < count; k++) {
         const id = sequence.alternatives!.ids[t * count + k]
-        if (id >= 0) slopes[id] += result.alternativesGradient[i * count + k]
+        if (id >= 0) teach(id, result.alternativesGradient[i * count + k])
       }
-      const total = slopes.reduce((sum, slope) => sum + slope, 0)
-      const entropy = entropyOf(all)
-      const entropySlope = result.entropyGradient?.[i] ?? 0
-      all.forEach((logprob, token) => {
-        const p = Math.exp(logprob)
-        const atLogit = slopes[token] - total * p - (entropySlope === 0 ? 0 : entropySlope * p * (logprob + entropy))
-        gradient[token] += atLogit / temperature
-      })
+      if (result.entropyGradient) {
+        const entropy = entropyOf(all)
+        const slope = result.entropyGradient[i]
+        all.forEach((logprob, token) => {
+          gradient[token] -= (slope * Math.exp(logprob) * (logprob + entropy)) / temperature
+        })
+      }
       if (result.valueGradient) gradient[this.vocabularySize] += result.valueGradient[i]
     })
     let squares = 0
