@@ -27,11 +27,6 @@ export function archerAdvantage(q: readonly [number, number], v: readonly [numbe
   return Math.min(...q) - Math.min(...v)
 }
 
-/** Slow copy of parameters: (1 - tau) target + tau online. */
-export function polyak(target: readonly number[], online: readonly number[], tau: number): number[] {
-  return target.map((value, i) => (1 - tau) * value + tau * online[i])
-}
-
 /** Rewards of turns on the first token of each, where `utteranceAdvantages` finds them. */
 const rewardsAtStarts: AdvantageEstimator = (groups) =>
   groups.map(({ trajectories }) =>

@@ -10,7 +10,11 @@ import { objective } from '../objective.js'
  * it is large are those whose update lowers entropy most. Source: arXiv 2505.22617.
  */
 export function covariances({ advantages, logprobs }: Pick<LossTokens, 'advantages' | 'logprobs'>): Float64Array {
-  const meanOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value / values.length, 0)
+  // Equal values have exactly no covariance.
+  const meanOf = (values: Float64Array): number =>
+    values.every((value) => value === values[0])
+      ? values[0]
+      : values.reduce((sum, value) => sum + value / values.length, 0)
   const [advantage, logprob] = [meanOf(advantages), meanOf(logprobs)]
   return advantages.map((value, t) => (value - advantage) * (logprobs[t] - logprob))
 }

@@ -29,11 +29,11 @@ export function randomMacroSizes(tokens: number, lengths: readonly number[], ran
 
 /**
  * The clipped loss with one ratio for each macro action, as the paper of MA-RLHF writes it: R = exp(sum of log-ratios of
- * its tokens). With the mean advantage A of the macro, each token t of it has
+ * its tokens). With the means A of the advantages and c of the weights of its tokens, a macro adds
  *
- *     l = -min(R A, clip(R, 1 - clipLow, 1 + clipHigh) A) / size,   so that the macro counts once,  times c_t
- *     d / d lp_t = -R A sum of c over the macro / size   (0 for all of them where the clip is active)
+ *     c l,  l = -min(R A, clip(R, 1 - clipLow, 1 + clipHigh) A),   and d / d lp_t = -c R A for each of its tokens
  *
+ * (0 for all of them where the clip is active). Macros are n-grams of a sequence's trainable tokens, the last alone.
  * Source: arXiv 2410.02743 (the released code keeps a ratio for each token).
  */
 export function macroRatioLoss({

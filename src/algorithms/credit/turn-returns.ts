@@ -35,7 +35,7 @@ export function anchorsOf({ messages, mask }: Trajectory): string[] {
   messages.forEach(({ role }, m) => {
     if (role === 'assistant') anchors.push(m > 0 ? messages[m - 1].content : '')
   })
-  // Without messages every turn stands alone.
+  // Without messages, turns are compared by their number.
   return turnSpans(mask).map((_, k) => anchors[k] ?? `turn ${k} of an untold episode`)
 }
 

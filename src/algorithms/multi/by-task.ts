@@ -4,10 +4,10 @@ import type { Group } from '../types.js'
 import { groupMethod, groupMethodOptions } from './group-method.js'
 import { moments } from './statistics.js'
 
-export const KEYS = ['task', 'language', 'task-and-language'] as const
+export const GROUP_KEYS = ['task', 'language', 'task-and-language'] as const
 
 /** What groups of a step are told apart by. */
-export function keyOf({ problem }: Group, by: (typeof KEYS)[number]): string {
+export function keyOf({ problem }: Group, by: (typeof GROUP_KEYS)[number]): string {
   if (by === 'task') return problem.task
   return by === 'language' ? problem.language : `${problem.task} ${problem.language}`
 }
@@ -19,7 +19,7 @@ export function keyOf({ problem }: Group, by: (typeof KEYS)[number]): string {
  *
  * @example const normalize = normalizeBy('task')
  */
-export function normalizeBy(by: (typeof KEYS)[number], epsilon = 1e-6): Adjustment {
+export function normalizeBy(by: (typeof GROUP_KEYS)[number], epsilon = 1e-6): Adjustment {
   return (advantages, groups) => {
     const tokens = new Map<string, number[]>()
     groups.forEach((group, g) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { objective } from '../objective.js'
 
-export interface Band {
+export interface RatioBand {
   low: number
   high: number
 }
@@ -13,7 +13,7 @@ export interface Band {
  *
  * @example homuraBand(4) // { low: 0.48, high: 1.26 }
  */
-export function homuraBand(characters: number, { low, high }: Band = { low: 0.8, high: 0.9 }): Band {
+export function homuraBand(characters: number, { low, high }: RatioBand = { low: 0.8, high: 0.9 }): RatioBand {
   if (characters <= 4) return { low: 0.6 * low, high: 1.4 * high }
   if (characters < 12) return { low: low * (0.4 + 0.5 * Math.sqrt(characters / 12)), high }
   return { low, high }
@@ -25,7 +25,7 @@ export function homuraBand(characters: number, { low, high }: Band = { low: 0.8,
  *
  * @example homuraDuration(0.85, { low: 0.8, high: 0.9 }) // 1
  */
-export function homuraDuration(ratio: number, { low, high }: Band): number {
+export function homuraDuration(ratio: number, { low, high }: RatioBand): number {
   if (ratio >= low && ratio <= high) return 1
   return Math.exp(-100 * Math.max(Math.abs(ratio - low), Math.abs(ratio - high)) ** 2)
 }

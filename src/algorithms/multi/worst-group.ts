@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { objective, type Adjustment, type Shaping } from '../objective.js'
 import type { Group } from '../types.js'
-import { KEYS, keyOf } from './by-task.js'
+import { GROUP_KEYS, keyOf } from './by-task.js'
 import { groupMethod, groupMethodOptions } from './group-method.js'
 import { chooseParts, partOf } from './reward-parts.js'
 import { moments, reward } from './statistics.js'
 
 /** Mean reward of each task or language. */
-export function meanRewards(groups: readonly Group[], by: (typeof KEYS)[number]): Map<string, number> {
+export function meanRewards(groups: readonly Group[], by: (typeof GROUP_KEYS)[number]): Map<string, number> {
   const rewards = new Map<string, number[]>()
   for (const group of groups) {
     const key = keyOf(group, by)
@@ -43,7 +43,7 @@ function worstPart(options: { parts?: readonly string[] }): Shaping {
   }
 }
 
-function worstKey(by: (typeof KEYS)[number]): Adjustment {
+function worstKey(by: (typeof GROUP_KEYS)[number]): Adjustment {
   return (advantages, groups) => {
     const means = meanRewards(groups, by)
     const worst = worstOf(means)
@@ -104,7 +104,7 @@ export function worstGroupWeights(
   return Object.fromEntries([...means.keys()].map((key, k) => [key, Math.exp(logs[k] - most) / total]))
 }
 
-function groupDro(options: { by: (typeof KEYS)[number]; rate: number }): Adjustment {
+function groupDro(options: { by: (typeof GROUP_KEYS)[number]; rate: number }): Adjustment {
   return (advantages, groups, { state }) => {
     if (groups.length === 0) return { advantages: [], state }
     const before = (state ?? {}) as Record<string, number>
@@ -119,7 +119,7 @@ function groupDro(options: { by: (typeof KEYS)[number]; rate: number }): Adjustm
   }
 }
 
-const by = z.enum(KEYS).default('language')
+const by = z.enum(GROUP_KEYS).default('language')
 const parts = z.array(z.string()).optional()
 const about = {
   family: 'multi-reward',
@@ -199,7 +199,7 @@ export const maxminRlhf = objective({
   options: z.strictObject({
     ...groupMethodOptions,
     /** What is compared. */
-    over: z.enum(['parts', ...KEYS]).default('parts'),
+    over: z.enum(['parts', ...GROUP_KEYS]).default('parts'),
     parts,
   }),
   make: ({ over, ...options }) =>
