@@ -3,6 +3,7 @@ import { convertCommand } from './convert.js'
 import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
 import { failureOf, stackOf } from './failure.js'
+import { languagesCommand } from './languages.js'
 import { mergeCommand } from './merge.js'
 import { packageVersion } from './package.js'
 import { reportCommand } from './report.js'
@@ -57,6 +58,7 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     sampleCommand,
     tasksCommand,
     rewardsCommand,
+    languagesCommand,
     scoreCommand,
     reportCommand,
     downloadCommand,

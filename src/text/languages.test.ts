@@ -24,6 +24,23 @@ test('the registry knows names, scripts, direction and digits of the base langua
   assert.deepEqual(languageInfo('hi').digits, [...'०१२३४५६७८९'])
 })
 
+test('families are those of ISO 639-5, resource classes those of Joshi et al.', () => {
+  const facts = (tag: string): unknown[] => [languageInfo(tag).family, languageInfo(tag).resources]
+  assert.deepEqual(facts('sw'), ['Niger-Congo', 2])
+  assert.deepEqual(facts('yo'), ['Niger-Congo', 2])
+  assert.deepEqual(facts('en'), ['Indo-European', 5])
+  assert.deepEqual(facts('hi'), ['Indo-European', 4])
+  assert.deepEqual(facts('ja'), ['Japonic', 5])
+  assert.deepEqual(facts('am'), ['Afro-Asiatic', 2])
+  assert.deepEqual(facts('ko'), [null, 4])
+  assert.deepEqual(facts('fi'), ['Uralic', 4])
+  assert.deepEqual(facts('zh-Hant'), ['Sino-Tibetan', 5])
+  assert.deepEqual(facts('sq'), ['Indo-European', 1])
+  assert.deepEqual(facts('vi'), ['Austroasiatic', 4])
+  const without = listLanguages().filter((tag) => tag !== 'und' && languageInfo(tag).family === null)
+  assert.deepEqual(without, ['ko'], 'all but isolates have a family')
+})
+
 test('every language of CLDR can be looked up', () => {
   const tags = listLanguages().filter((tag) => tag !== 'und')
   assert.ok(tags.length > 150)
