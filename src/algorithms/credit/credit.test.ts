@@ -163,8 +163,7 @@ test('blocks of steps: one block is a bandit, and the last token is alone', () =
   )
   near(credit.blockGae([0, 0, 3], [1, 1, 1], { gamma: 0.9, lambda: 0.9, sizes: [3] }).advantages, [0, 0, 0])
   assert.throws(() => credit.blockGae([0], [0], { gamma: 1, lambda: 1, sizes: [2] }), { code: 'usage' })
-  const method = (n: number, name: 'maRlhf' | 'maRlhfMacroRatio' = 'maRlhf'): Algorithm =>
-    credit[name].make(credit[name].options.parse({ n }))
+  const method = (n: number, declared = credit.maRlhf): Algorithm => declared.make(declared.options.parse({ n }))
   const group = [testGroup([1, 0], { length: 7 })]
   const refined = (algorithm: Algorithm): number[] =>
     algorithm.refine!(scored(algorithm.learn(group, contextOf()).sequences), contextOf()).flatMap(({ advantages }) => [
@@ -172,7 +171,7 @@ test('blocks of steps: one block is a bandit, and the last token is alone', () =
     ])
   assert.notDeepEqual(refined(method(3)), refined(method(1)))
   assert.equal(new Set(refined(method(3)).slice(2, 5)).size, 1, 'tokens of a macro share their advantage')
-  assert.notEqual(method(3).loss.name, method(3, 'maRlhfMacroRatio').loss.name)
+  assert.notEqual(method(3).loss.name, method(3, credit.maRlhfMacroRatio).loss.name)
 })
 
 test('process rewards: sums favour many steps, minima do not, differences tell what a step changed', () => {
@@ -272,7 +271,7 @@ test('promising sets: the sampled token leaves its set, and what lies outside is
   // Tokens of the test trajectory are their places, 2 to 4; alternatives are 0 to 3.
   const [first] = rlpt.refine!(sequences, contextOf())
   assert.deepEqual([...first.factors!], [0, 0, 1, 1, 0])
-  assert.deepEqual([...first.alternatives!.ids.slice(8, 12)], [0, 1, -1, 3])
+  assert.deepEqual(Array.from(first.alternatives!.ids.subarray(8, 12)), [0, 1, -1, 3])
   const nlpo = credit.nlpo.make(credit.nlpo.options.parse({ size: 4, topP: 0.3 }))
   const [masked] = nlpo.refine!(sequences, contextOf())
   const present = (ids: Int32Array): number => ids.filter((id) => id >= 0).length

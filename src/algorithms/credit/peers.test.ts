@@ -87,7 +87,7 @@ test('GAE with blocks of one, whitened, and the clipped value loss are those of 
       }
     })
     near(
-      method.refine!(sequences).flatMap(({ advantages }) => [...advantages.slice(1)]),
+      method.refine!(sequences).flatMap(({ advantages }) => Array.from(advantages.subarray(1))),
       item.gae,
       1e-5,
     )
@@ -115,7 +115,7 @@ test('the mask of high entropies is that of TRL', () => {
       }
     })
     near(
-      highEntropyTokens(1 - 0.65)(sequences).flatMap((row) => [...row.slice(1)]),
+      highEntropyTokens(1 - 0.65)(sequences).flatMap((row) => Array.from(row.subarray(1))),
       item.highEntropy,
     )
   }

@@ -12,8 +12,8 @@ export type ProcessCredit = (typeof PROCESS_CREDITS)[number]
  * What each step of a solution is worth, from the scores of its steps.
  *
  * - `sum`: this score and all later ones (process supervision of GRPO, arXiv 2402.03300)
- * - `min`: the least of this score and all later ones: no step is better than the worst that follows (PURE, 2504.15275, at
- *   temperature 0)
+ * - `min`: the least of this score and all later ones: no step is better than the worst that follows (PURE, 2504.15275;
+ *   its soft weights of a finite temperature are left out)
  * - `difference`: this score less the one before, the first less `prior`: what the step changed
  *
  * @param scores finite: [steps]
@@ -89,7 +89,7 @@ export const processPart = objective({
   summary: 'Scores of steps by a process reward model, as sums, minima or differences of what follows.',
   formula: 'sum: sum_(j>=k) norm(s_j) | min: norm(min_(j>=k) s_j) | difference: norm(s_k - s_(k-1));  + w norm(R)',
   reference:
-    'GRPO with process supervision, arXiv 2402.03300 (sum); PURE, 2504.15275 (min, its limit at temperature 0); differences as progress. Their normalization over all steps of the group, for min and difference, is ours',
+    'GRPO with process supervision, arXiv 2402.03300 (sum); PURE, 2504.15275 (min, without its soft weights); differences as progress. Their normalization over all steps of the group, for min and difference, is ours',
   standing: 'ours',
   use: 'Trajectories with token rewards at the ends of steps. Sums favour many steps; minima and differences do not.',
   rows: ['A032'],

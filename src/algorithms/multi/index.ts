@@ -5,6 +5,7 @@
 import type { Objective } from '../objective.js'
 import { agentRl, languageNormalization, languageNormalizedGrpo, taskNormalization } from './by-task.js'
 import { laconic, laconicPart, lagrangian, lagrangianPart, pidLagrangian, pidLagrangianPart } from './constraint.js'
+import { lagrangianAdvantages, lagrangianAdvantagesPart } from './constraint-advantages.js'
 import { antiConsistencyPart, coupledAdvantagesPart, lcrl } from './coupled.js'
 import { durationAware, durationWeights } from './duration.js'
 import { gdpo, gdpoPart, rewardSum, sumThenNormalizePart } from './gdpo.js'
@@ -16,6 +17,7 @@ import { rewardCostMethod, rewardCostPart } from './reward-cost.js'
 import * as worst from './worst-group.js'
 
 export * from './by-task.js'
+export * from './constraint-advantages.js'
 export * from './constraint.js'
 export * from './cost.js'
 export * from './coupled.js'
@@ -57,6 +59,8 @@ export const multiObjectives: readonly Objective[] = [
   laconicPart,
   lagrangian,
   pidLagrangian,
+  lagrangianAdvantagesPart,
+  lagrangianAdvantages,
   laconic,
   homura,
   rewardCostPart,

@@ -198,6 +198,28 @@ test('dual ascent raises lambda while the budget is exceeded, and lets it fall',
   assert.deepEqual(method.learn([], contextOf(first.state)).state, first.state)
 })
 
+test('costs mixed as advantages do not depend on their scale, costs mixed as rewards do', () => {
+  const groupsOf = (unit: number): Group[] => [
+    groupOf([
+      { ...testTrajectory(1), outcome: { reward: 1, success: true, wellFormed: true, metrics: { price: unit } } },
+      { ...testTrajectory(0), outcome: { reward: 0, success: true, wellFormed: true, metrics: { price: 9 * unit } } },
+      { ...testTrajectory(1), outcome: { reward: 1, success: true, wellFormed: true, metrics: { price: 8 * unit } } },
+    ]),
+  ]
+  const of = (declared: typeof multi.lagrangian | typeof multi.lagrangianAdvantages, unit: number): number[] => {
+    const options = { budget: 4 * unit, cost: 'price', initial: 0.5 }
+    const method = (declared as typeof multi.lagrangian).make(declared.options.parse(options) as never)
+    return learnt(method, groupsOf(unit))[0]
+  }
+  close(of(multi.lagrangianAdvantages, 1), of(multi.lagrangianAdvantages, 100), 1e-5)
+  assert.ok(Math.abs(of(multi.lagrangian, 1)[2] - of(multi.lagrangian, 100)[2]) > 0.01)
+  const method = multi.lagrangianAdvantages.make(
+    multi.lagrangianAdvantages.options.parse({ budget: 4, cost: 'price', initial: 0.5 }),
+  )
+  const { state } = method.learn(groupsOf(1), contextOf())
+  assert.deepEqual(state, { 'lagrangian-advantages': { lambda: 0.5 + 0.05 * 0.5 } })
+})
+
 test('a PID controller without P and D is dual ascent', () => {
   const random = createRandom(1)
   const shared = { budget: 5, delay: 3, decay: 0.9, ceiling: 1e9 }
