@@ -95,6 +95,36 @@ export function alternativesOf(batch: readonly TrainSequence[], loss: Loss): num
 }
 
 /**
+ * @param items ids are [tokens * count], where they are given
+ * @throws MyriadError 'usage' when alternatives that are asked for cannot be
+ */
+export function requireAlternatives(
+  items: readonly { tokens: readonly number[]; ids?: Int32Array }[],
+  { count, given }: { count: number; given: boolean },
+  vocabularySize: number,
+): void {
+  if (!Number.isInteger(count) || count < 1)
+    throw new MyriadError(
+      'usage',
+      `${count} alternatives a token are asked for, but the number must be a positive integer`,
+    )
+  if (!given) return
+  items.forEach(({ tokens, ids }, i) => {
+    if (ids?.length !== tokens.length * count)
+      throw new MyriadError(
+        'usage',
+        `sequence ${i} of ${tokens.length} tokens has ${ids?.length ?? 0} ids of alternatives, but needs ${count} a token`,
+      )
+    const outside = ids.find((id) => id < -1 || id >= vocabularySize)
+    if (outside !== undefined)
+      throw new MyriadError(
+        'usage',
+        `sequence ${i} has the alternative ${outside}, which is outside the vocabulary of ${vocabularySize}`,
+      )
+  })
+}
+
+/**
  * Derivatives as an objective answered them, as sequences have them: 0 where the mask is. [sequence][tokens * width]
  *
  * @throws MyriadError 'usage' when there are more or fewer than trainable tokens

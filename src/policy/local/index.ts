@@ -10,9 +10,11 @@ import {
   type Weights,
 } from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
-import { LocalPolicy, openValueHead, type AdapterSource, type LocalPolicySetup } from './local-policy.js'
+import { LocalPolicy, type LocalPolicySetup } from './local-policy.js'
+import { openValueHead, type AdapterSource } from './view-setup.js'
 
-export { LocalPolicy, type AdapterSource } from './local-policy.js'
+export { LocalPolicy } from './local-policy.js'
+export type { AdapterSource } from './view-setup.js'
 
 export interface LocalPolicyOptions {
   /** Replicas of the model, one thread each; 2 unless given. */

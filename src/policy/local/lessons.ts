@@ -1,6 +1,6 @@
 /** What replicas are sent to train on: sequences with the arrays that a compiled loss reads, by the names it reads them by. */
 import { MyriadError } from '../../core/index.js'
-import { spread, teachesMore } from '../loss-tokens.js'
+import { alternativesOf, spread, teachesMore } from '../loss-tokens.js'
 import type { CompiledLoss, Loss, LossResult, TrainSequence } from '../types.js'
 import type { PackItem } from './packing.js'
 
@@ -75,7 +75,12 @@ export function weightedLesson(batch: readonly TrainSequence[], result: LossResu
     gradient && spread(batch, gradient, loss, width)
   const entropySlopes = optional(result.entropyGradient)
   const valueSlopes = optional(result.valueGradient)
-  const count = batch.find(({ mask }) => mask.includes(1))?.alternatives?.count ?? 1
+  if (result.alternativesGradient && !loss.reads?.alternatives)
+    throw new MyriadError(
+      'usage',
+      `loss "${loss.name}" teaches alternatives that it does not read: say so in its reads`,
+    )
+  const count = result.alternativesGradient ? alternativesOf(batch, loss) : 1
   const alternativeSlopes = optional(result.alternativesGradient, count)
   return {
     loss: {

@@ -1,15 +1,6 @@
 import { MyriadError } from '../../core/index.js'
-import {
-  adapterShapes,
-  parameterShapes,
-  readAdapter,
-  usableContext,
-  virtualTokens,
-  type AdapterConfig,
-  type DecoderConfig,
-  type Weights,
-} from '../../models/index.js'
-import { alternativesOf, lossTokens, teachesMore, type Scored } from '../loss-tokens.js'
+import type { DecoderConfig, Weights } from '../../models/index.js'
+import { alternativesOf, lossTokens, requireAlternatives, teachesMore, type Scored } from '../loss-tokens.js'
 import type {
   Completion,
   Loss,
@@ -28,8 +19,8 @@ import { groupByPrompt } from './packing.js'
 import { firstView, type WorkerSetup } from './protocol.js'
 import type { ReplicaOptions } from './replica.js'
 import { Threads } from './threads.js'
-import { newValueHead, readValueHead, valueHeadShapes } from './value-head.js'
-import type { ScoreExtras, ScoreItem, ViewSetup } from './view.js'
+import { contextOf, openValueHead, trainedViews, type AdapterSource } from './view-setup.js'
+import type { ScoreExtras, ScoreItem } from './view.js'
 
 export interface LocalPolicySetup {
   config: DecoderConfig
@@ -56,15 +47,6 @@ interface SharedSetup {
   version: number
   contextLength: number
   hasValueHead: boolean
-}
-
-/** A new adapter, or the folder of one that was saved. */
-export type AdapterSource = { config: AdapterConfig; seed?: number } | { folder: string }
-
-function openAdapter(config: DecoderConfig, source: AdapterSource): NonNullable<ViewSetup['adapter']> {
-  if ('config' in source) return { config: source.config, seed: source.seed ?? 0 }
-  const { adapter, weights } = readAdapter(source.folder, config)
-  return { config: adapter, weights }
 }
 
 /**
@@ -322,56 +304,4 @@ export class LocalPolicy implements Policy {
       }
     return shares
   }
-}
-
-/** Longest sequence in tokens: the virtual ones of an adapter take their share of the model's context. */
-function contextOf(config: DecoderConfig, [view]: readonly ViewSetup[]): number {
-  return usableContext(config) - virtualTokens(view?.adapter?.config)
-}
-
-/** What each replica's view has of its own to train: one gradient a replica, in memory that all share. */
-function trainedViews(
-  config: DecoderConfig,
-  workers: number,
-  { adapter: source, valueHead }: { adapter?: AdapterSource; valueHead?: Weights },
-): ViewSetup[] {
-  const adapter = source && openAdapter(config, source)
-  const shapes = {
-    ...(adapter ? adapterShapes(config, adapter.config) : parameterShapes(config)),
-    ...(valueHead && valueHeadShapes(config.hiddenSize)),
-  }
-  const size = Object.values(shapes).reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
-  const buffers = Array.from({ length: workers }, () => new SharedArrayBuffer(size * 4))
-  return buffers.map((_, own) => ({ adapter, valueHead, gradients: { buffers, own } }))
-}
-
-/** The value head that was saved with what a policy is opened from, else a new one, which says 0. */
-export function openValueHead(hiddenSize: number, source?: AdapterSource): Weights {
-  return (source && 'folder' in source && readValueHead(source.folder, hiddenSize)) || newValueHead(hiddenSize)
-}
-
-function requireAlternatives(
-  items: readonly ScoreItem[],
-  { count, given }: { count: number; given: boolean },
-  vocabularySize: number,
-): void {
-  if (!Number.isInteger(count) || count < 1)
-    throw new MyriadError(
-      'usage',
-      `${count} alternatives a token are asked for, but the number must be a positive integer`,
-    )
-  if (!given) return
-  items.forEach(({ tokens, ids }, i) => {
-    if (ids?.length !== tokens.length * count)
-      throw new MyriadError(
-        'usage',
-        `sequence ${i} of ${tokens.length} tokens has ${ids?.length ?? 0} ids of alternatives, but needs ${count} a token`,
-      )
-    const outside = ids.find((id) => id < -1 || id >= vocabularySize)
-    if (outside !== undefined)
-      throw new MyriadError(
-        'usage',
-        `sequence ${i} has the alternative ${outside}, which is outside the vocabulary of ${vocabularySize}`,
-      )
-  })
 }

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { clippedLoss, crossEntropy } from '../../algorithms/index.js'
-import { createRandom, MyriadError } from '../../core/index.js'
+import { test } from 'node:test'
+import { clippedLoss } from '../../algorithms/index.js'
+import { MyriadError } from '../../core/index.js'
 import {
   adapterSchema,
   readAdapter,
@@ -15,132 +12,19 @@ import {
   writeCheckpoint,
   type Weights,
 } from '../../models/index.js'
-import { lossTokens } from '../loss-tokens.js'
-import type { Loss, LossTokens, Policy, TrainSequence } from '../types.js'
-import { localPolicyFromWeights, type LocalPolicy, type LocalPolicyOptions } from './index.js'
-
-const fixtures = fileURLToPath(new URL('../../../src/models/fixtures', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'myriad-objectives-'))
-const opened: Policy[] = []
-after(async () => {
-  for (const policy of opened) await policy.close()
-  rmSync(folder, { recursive: true })
-})
-
-const vocabulary = 40
-const count = 3
-
-async function open(options: LocalPolicyOptions & { model?: string; from?: string } = {}): Promise<LocalPolicy> {
-  const { model = 'llama', from, ...rest } = options
-  const { config, weights } = await readCheckpoint(from ?? join(fixtures, model))
-  const policy = localPolicyFromWeights(config, weights, {
-    workers: 1,
-    slots: 8,
-    rowLength: 32,
-    tokenBudget: 64,
-    ...rest,
-  })
-  opened.push(policy)
-  return policy
-}
-
-/** Sequences with everything an objective may read; two share a prompt, one has holes in its mask, one alternative is none. */
-function batchOf(seed: number): TrainSequence[] {
-  const random = createRandom(seed)
-  return [9, 9, 14, 6, 11].map((length, i) => {
-    const tokens = Array.from({ length }, (_, t) => (i < 2 && t < 4 ? 3 + t : random.integer(0, vocabulary - 1)))
-    const draw = (size = length): Float32Array => Float32Array.from({ length: size }, () => random.normal())
-    const ids = Int32Array.from({ length: length * count }, () => random.integer(0, vocabulary - 1))
-    ids[length * count - 1] = -1
-    ids[length * count - 2] = tokens[length - 1]
-    return {
-      tokens,
-      mask: Uint8Array.from(tokens, (_, t) => (t > 3 && !(i === 2 && t % 4 === 0) ? 1 : 0)),
-      logprobs: draw().map((x) => -3 + 0.3 * x),
-      oldLogprobs: draw().map((x) => -3 + 0.3 * x),
-      referenceLogprobs: draw().map((x) => -3 + x),
-      teacherLogprobs: draw().map((x) => -3 + x),
-      advantages: draw(),
-      weights: draw().map((x) => 0.1 + 0.02 * x),
-      values: draw(),
-      returns: draw(),
-      alternatives: { count, ids, logprobs: draw(length * count).map((x) => -3 + x) },
-      teacherAlternatives: draw(length * count).map((x) => -3 + x),
-      referenceAlternatives: draw(length * count).map((x) => -3 + x),
-      info: { group: i, role: 'sample', reward: i, task: 'a', language: 'en' },
-    }
-  })
-}
-
-/** Every slope there is: ratios, entropies squared, values against returns, divergence from a teacher over alternatives. */
-function everything(parts: { values: boolean }): Loss {
-  return {
-    name: 'everything',
-    reads: { entropy: true, alternatives: true, values: parts.values },
-    evaluate: (tokens) => {
-      const { logprobs, oldLogprobs, advantages, weights, entropy, values, returns, alternatives } = tokens
-      const gradient = new Float64Array(logprobs.length)
-      const entropyGradient = new Float64Array(logprobs.length)
-      const valueGradient = new Float64Array(logprobs.length)
-      const alternativesGradient = new Float64Array(logprobs.length * count)
-      let value = 0
-      logprobs.forEach((logprob, t) => {
-        const c = weights[t]
-        const ratio = Math.exp(logprob - oldLogprobs[t])
-        value -= c * advantages[t] * ratio
-        gradient[t] = -c * advantages[t] * ratio
-        value += c * entropy![t] ** 2
-        entropyGradient[t] = 2 * c * entropy![t]
-        if (parts.values) {
-          const off = values![t] - returns![t]
-          value += c * 2 * off ** 2
-          valueGradient[t] = 4 * c * off
-        }
-        for (let k = t * count; k < (t + 1) * count; k++) {
-          if (alternatives!.ids[k] < 0) continue
-          const p = Math.exp(alternatives!.logprobs[k])
-          const off = alternatives!.logprobs[k] - alternatives!.teacher![k]
-          value += 3 * c * p * off
-          alternativesGradient[k] = 3 * c * p * (off + 1)
-        }
-      })
-      return {
-        value,
-        gradient,
-        entropyGradient,
-        alternativesGradient,
-        ...(parts.values && { valueGradient }),
-        metrics: {},
-      }
-    },
-  }
-}
-
-async function evaluateNow(policy: Policy, batch: TrainSequence[], loss: Loss, temperature: number): Promise<number> {
-  const scored = await policy.score(
-    batch.map(({ tokens }) => tokens),
-    {
-      temperature,
-      masks: batch.map(({ mask }) => mask),
-      values: loss.reads?.values,
-      alternatives: { count, ids: batch.map(({ alternatives }) => alternatives!.ids) },
-    },
-  )
-  return loss.evaluate(lossTokens(batch, scored, loss)).value
-}
-
-/** The gradient of the last step, the first of a policy: 1 - beta1 of it is Adam's first moment. */
-async function gradientOf(policy: LocalPolicy, name: string): Promise<Weights> {
-  await policy.save(join(folder, name), { optimizer: true })
-  const { tensors } = readSafetensors(join(folder, name, 'optimizer.safetensors'))
-  return Object.fromEntries(
-    Object.entries(tensors).flatMap(([key, { data }]) =>
-      key.startsWith('first.') ? [[key.slice('first.'.length), data.map((moment) => moment / 0.1)]] : [],
-    ),
-  )
-}
-
-const normOf = (values: Float32Array): number => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+import type { Loss, LossTokens, TrainSequence } from '../types.js'
+import {
+  batchOf,
+  count,
+  evaluateNow,
+  everything,
+  fixtures,
+  folder,
+  gradientOf,
+  normOf,
+  open,
+  vocabulary,
+} from './testing.js'
 
 for (const [model, temperature] of [
   ['llama', 0.7],
@@ -449,6 +333,11 @@ test('what an objective reads and is not there is named', async () => {
     { name: 'short', evaluate: () => ({ value: 0, gradient: new Float64Array(2), metrics: {} }) },
     /"short" answered 2 derivatives, but the batch asks for/,
   )
+  await refused(
+    batch,
+    { ...loss, reads: { entropy: true }, evaluate: blind },
+    /teaches alternatives that it does not read/,
+  )
   assert.equal(policy.version, 0)
   assert.equal((await policy.update(batch, { loss, learningRate: 0.01 })).applied, true)
 })
@@ -505,143 +394,7 @@ test('the most probable alternatives are the distribution itself, in order', asy
   )
 })
 
-/** Squares of what the head is off by. */
-const valueLoss: Loss = {
-  name: 'value',
-  reads: { values: true },
-  evaluate: ({ values, returns, weights }) => ({
-    value: weights.reduce((sum, weight, t) => sum + (weight * (values![t] - returns![t]) ** 2) / 2, 0),
-    gradient: new Float64Array(weights.length),
-    valueGradient: weights.map((weight, t) => weight * (values![t] - returns![t])),
-    metrics: {},
-  }),
+function blind(tokens: LossTokens): ReturnType<Loss['evaluate']> {
+  const none = new Float64Array(tokens.logprobs.length)
+  return { value: 0, gradient: none, alternativesGradient: new Float64Array(none.length * count), metrics: {} }
 }
-
-test('a value head says 0 at first, and learns a constant', async () => {
-  for (const adapter of [undefined, { config: adapterSchema.parse({ kind: 'lora', rank: 2, alpha: 4 }), seed: 1 }]) {
-    const policy = await open({ valueHead: true, adapter })
-    const batch = batchOf(12).map((sequence) => ({ ...sequence, returns: sequence.returns!.map(() => 0.7) }))
-    const tokens = batch.map((sequence) => sequence.tokens)
-    const [first] = await policy.score(tokens, { values: true })
-    assert.deepEqual([...first.values!], [...first.values!].fill(0))
-    for (let i = 0; i < 60; i++) await policy.update(batch, { loss: valueLoss, learningRate: 0.02 })
-    const scores = await policy.score(tokens, { values: true, masks: batch.map(({ mask }) => mask) })
-    scores.forEach(({ values }, i) =>
-      values!.forEach((value, t) =>
-        assert.ok(Math.abs(value - (batch[i].mask[t] ? 0.7 : 0)) < 0.05, `sequence ${i}, token ${t}: ${value}`),
-      ),
-    )
-    assert.equal((await policy.score(tokens))[0].values, undefined)
-  }
-})
-
-test('the value of a token is that of the state before it: it does not depend on the token', async () => {
-  const policy = await open({ valueHead: true })
-  const batch = batchOf(13)
-  await policy.update(batch, { loss: valueLoss, learningRate: 0.05 })
-  const { tokens } = batch[2]
-  const changed = [...tokens.slice(0, -1), (tokens.at(-1)! + 1) % vocabulary]
-  const [one, other] = await policy.score([tokens, changed], { values: true })
-  const last = tokens.length - 1
-  assert.ok(Math.abs(one.values![last]) > 1e-3)
-  assert.ok(Math.abs(one.values![last] - other.values![last]) < 1e-5)
-  const earlier = [...tokens.slice(0, -2), (tokens.at(-2)! + 1) % vocabulary, tokens.at(-1)!]
-  const [moved] = await policy.score([earlier], { values: true })
-  assert.ok(Math.abs(one.values![last] - moved.values![last]) > 1e-4)
-})
-
-test('a policy with a value head is saved, read as a plain model, and goes on exactly where it stood', async () => {
-  const config = adapterSchema.parse({ kind: 'lora', rank: 2, alpha: 4 })
-  for (const adapter of [undefined, { config, seed: 1 }]) {
-    const at = join(folder, adapter ? 'head-adapter' : 'head')
-    const options = { valueHead: true, adapter, workers: 2 }
-    const policy = await open(options)
-    const batch = batchOf(14)
-    const loss = everything({ values: true })
-    const step = async (of: LocalPolicy): Promise<unknown> => {
-      const { loss: value, gradientNorm } = await of.update(batch, { loss, learningRate: 0.01 })
-      return [value, gradientNorm, (await of.score([batch[0].tokens], { values: true }))[0].values]
-    }
-    await step(policy)
-    await policy.save(at, { optimizer: true })
-    const [saved] = await policy.score([batch[0].tokens], { values: true })
-    const expected = [await step(policy), await step(policy)]
-    const resumed = await open(options)
-    await resumed.load(at)
-    assert.deepEqual([await step(resumed), await step(resumed)], expected)
-    if (adapter) readAdapter(at, (await readCheckpoint(join(fixtures, 'llama'))).config)
-    else await readCheckpoint(at)
-    if (adapter) {
-      const reopened = await open({ valueHead: true, adapter: { folder: at } })
-      const [again] = await reopened.score([batch[0].tokens], { values: true })
-      again.values!.forEach((value, t) => assert.ok(Math.abs(value - saved.values![t]) < 1e-5))
-    }
-    const headless = await open({ adapter })
-    await assert.rejects(() => headless.load(at), /holds a value head: open the policy with valueHead/)
-    await headless.save(join(folder, 'headless'), { optimizer: true })
-    await assert.rejects(() => resumed.load(join(folder, 'headless')), /holds no value head: open the policy without/)
-  }
-})
-
-test('a frozen copy follows its policy: each weight is the average, rounded once, on every replica', async () => {
-  const lora = adapterSchema.parse({ kind: 'lora', rank: 2, alpha: 4 })
-  for (const adapter of [undefined, { config: lora, seed: 1 }]) {
-    const policy = await open({ workers: 2, adapter, valueHead: true })
-    const { config } = await readCheckpoint(join(fixtures, 'llama'))
-    const weightsOf = async (of: LocalPolicy): Promise<Weights> => {
-      const at = join(folder, 'followed')
-      await of.save(at)
-      const { tensors } = readSafetensors(join(at, 'value_head.safetensors'))
-      const head = Object.fromEntries(Object.entries(tensors).map(([name, { data }]) => [name, data]))
-      return { ...(adapter ? readAdapter(at, config).weights : (await readCheckpoint(at)).weights), ...head }
-    }
-    const batch = batchOf(15)
-    await policy.update(batch, { loss: everything({ values: true }), learningRate: 0.02 })
-    const average = await policy.snapshot()
-    opened.push(average)
-    let expected = await weightsOf(average)
-    for (const rate of [0.1, 0.25]) {
-      await policy.update(batch, { loss: everything({ values: true }), learningRate: 0.02 })
-      await average.follow(policy, rate)
-      const now = await weightsOf(policy)
-      const before = expected
-      expected = Object.fromEntries(
-        Object.entries(before).map(([name, own]) => [
-          name,
-          own.map((value, i) => (1 - rate) * value + rate * now[name][i]),
-        ]),
-      )
-      const followed = await weightsOf(average)
-      assert.deepEqual(followed, expected)
-      assert.ok(Object.keys(followed).some((name) => followed[name].some((value, i) => value !== before[name][i])))
-    }
-    // Whichever replica scores: so many sequences are dealt to both.
-    const { tokens } = batch[2]
-    const copies = Array.from({ length: 40 }, () => tokens)
-    const scores = await average.score(copies, { values: true })
-    for (const { logprobs, values } of scores) {
-      logprobs.forEach((value, t) => assert.ok(Math.abs(value - scores[0].logprobs[t]) < 1e-5))
-      values!.forEach((value, t) => assert.ok(Math.abs(value - scores[0].values![t]) < 1e-5))
-    }
-    await average.follow(policy, 1)
-    assert.deepEqual(await average.score([tokens]), await policy.score([tokens]))
-    const untouched = await policy.score([tokens])
-    await average.follow(policy, 0)
-    assert.deepEqual(await policy.score([tokens]), untouched)
-    await assert.rejects(() => policy.follow(average, 0.1), /not a frozen copy/)
-    await assert.rejects(() => average.follow(policy, 1.5), /rate is 1.5/)
-    const stranger = await open()
-    await assert.rejects(() => average.follow(stranger, 0.1), /follows the policy it was taken of/)
-    const base = await policy.base()
-    await assert.rejects(() => base.follow(policy, 0.1), /not a frozen copy/)
-    await base.close()
-  }
-})
-
-test('crossEntropy of a policy with a value head leaves the head as it is', async () => {
-  const policy = await open({ valueHead: true })
-  const batch = batchOf(16)
-  await policy.update(batch, { loss: crossEntropy(), learningRate: 0.05 })
-  const [{ values }] = await policy.score([batch[0].tokens], { values: true })
-  assert.ok(values!.every((value) => value === 0))
-})

@@ -4,6 +4,8 @@
  * sees the prompt and itself and nothing else.
  */
 
+import type { Value } from '../../engine/index.js'
+
 /** What packing needs to know of a sequence. */
 export interface PackItem {
   tokens: readonly number[]
@@ -159,4 +161,24 @@ function fill(items: readonly PackItem[], rows: readonly Tree[][], length: numbe
     entry: Int32Array.from(entries),
     used,
   }
+}
+
+/** Numbers of the wanted tokens: [wanted], or with `count` so many a token, [wanted, count]. */
+export function pick(rows: PackedRows, of: (sequence: number) => Float32Array, count?: number): Value {
+  const width = count ?? 1
+  const data = new Float32Array(rows.select.length * width)
+  for (let i = 0; i < rows.select.length; i++) {
+    const from = rows.entry[i] * width
+    const array = of(rows.sequence[i])
+    for (let k = 0; k < width; k++) data[i * width + k] = array[from + k]
+  }
+  return { data, shape: count === undefined ? [rows.select.length] : [rows.select.length, count] }
+}
+
+/** Ids of the wanted tokens' alternatives [wanted, count]; the first of the vocabulary stands in where there is none. */
+export function pickIds(rows: PackedRows, count: number, of: (sequence: number) => Int32Array): Value {
+  const data = new Int32Array(rows.select.length * count)
+  for (let i = 0; i < rows.select.length; i++)
+    for (let k = 0; k < count; k++) data[i * count + k] = Math.max(0, of(rows.sequence[i])[rows.entry[i] * count + k])
+  return { data, shape: [rows.select.length, count] }
 }

@@ -2,7 +2,8 @@ import type { AdapterConfig, DecoderConfig, Weights } from '../../models/index.j
 import type { Completion, SampleRequest } from '../types.js'
 import type { ReplicaLoss, ReplicaSequence } from './lessons.js'
 import type { ReplicaOptions } from './replica.js'
-import type { ScoreExtras, ScoreItem, Scores, ViewSetup } from './view.js'
+import type { ViewSetup } from './view-setup.js'
+import type { ScoreExtras, ScoreItem, Scores } from './view.js'
 
 /** What a worker thread is started with. */
 export interface WorkerSetup {

@@ -9,7 +9,8 @@ import {
   type Weights,
 } from '../../models/index.js'
 import type { Compute } from './programs.js'
-import { View, type ViewSetup } from './view.js'
+import type { ViewSetup } from './view-setup.js'
+import { View } from './view.js'
 
 export interface ReplicaOptions extends Compute {
   /** Preferred length of a packed row, and most tokens of one micro-batch. */

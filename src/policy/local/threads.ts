@@ -1,6 +1,6 @@
 import { firstView, type WorkerCalls, type WorkerSetup } from './protocol.js'
 import { ReplicaThread } from './replica-thread.js'
-import type { ViewSetup } from './view.js'
+import type { ViewSetup } from './view-setup.js'
 
 /** The worker threads of one model, shared by every policy that is a view of it; the last to leave ends them. */
 export class Threads {

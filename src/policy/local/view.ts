@@ -1,5 +1,5 @@
 import { deriveSeed, MyriadError } from '../../core/index.js'
-import { adamW, type OptimizerState, type Program, type Value } from '../../engine/index.js'
+import type { OptimizerState, Program, Value } from '../../engine/index.js'
 import {
   adapterShapes,
   initializeAdapter,
@@ -10,9 +10,10 @@ import {
   type DecoderConfig,
   type Weights,
 } from '../../models/index.js'
+import { Learner } from './learner.js'
 import { arraysOf, type ReplicaLoss, type ReplicaSequence } from './lessons.js'
 import { readBy, windowMask } from './masks.js'
-import { pack, type PackedRows, type PackItem } from './packing.js'
+import { pack, pick, pickIds, type PackedRows, type PackItem } from './packing.js'
 import {
   extendProgram,
   logitsProgram,
@@ -25,6 +26,7 @@ import {
 import { quantizationFor, quantizedValues } from './quantized.js'
 import type { Replica } from './replica.js'
 import { valueHeadShapes } from './value-head.js'
+import type { ViewSetup } from './view-setup.js'
 
 /** A sequence to score; ids of alternatives where they are given, [tokens * count]. */
 export interface ScoreItem extends PackItem {
@@ -43,30 +45,6 @@ export interface Scores {
   entropy: Float32Array[]
   alternatives?: { count: number; ids: Int32Array[]; logprobs: Float32Array[] }
   values?: Float32Array[]
-}
-
-/** What a view has of its own. Plain data and shared memory: it crosses to the worker threads. */
-export interface ViewSetup {
-  /** An adapter over the shared weights: with weights, or to be made from a seed. */
-  adapter?: { config: AdapterConfig } & ({ weights: Weights } | { seed: number })
-  /** A copy of all weights, in place of the shared ones. */
-  weights?: Weights
-  /** A value head beside them. */
-  valueHead?: Weights
-  /** One shared gradient a replica: this one writes its own and reads all. Absent: the view is frozen. */
-  gradients?: { buffers: readonly SharedArrayBuffer[]; own: number }
-}
-
-/** Trained weights stand in one order in one flat array. */
-interface Learner {
-  gradients: Float32Array[]
-  /** The one of `gradients` that this replica writes. */
-  gradient: Float32Array
-  optimizer: ReturnType<typeof adamW>
-  state: OptimizerState
-  offsets: Record<string, number>
-  /** Room for the sum of the gradients at one weight. */
-  scratch: Float32Array
 }
 
 /**
@@ -107,7 +85,11 @@ export class View {
     }
     this.#all = this.adapter ? replica.weights : whole
     this.#copied = !setup.gradients && Boolean(setup.adapter ?? setup.weights)
-    if (setup.gradients) this.#learner = this.#learn(setup.gradients)
+    if (setup.gradients)
+      this.#learner = new Learner(this.own, this.shapes, {
+        ...setup.gradients,
+        weightDecay: replica.options.weightDecay,
+      })
   }
 
   /** What programs read of its own. */
@@ -124,12 +106,6 @@ export class View {
 
   get optimizerState(): OptimizerState {
     return this.#learning().state
-  }
-
-  /** Gradient of one weight. */
-  gradientOf(name: string): Float32Array {
-    const { gradient, offsets } = this.#learning()
-    return gradient.subarray(offsets[name], offsets[name] + this.own[name].length)
   }
 
   extend(withPast: boolean): Promise<Program> {
@@ -220,8 +196,8 @@ export class View {
     loss: ReplicaLoss,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; packedTokens: number }> {
-    const { gradient, state } = this.#learning()
-    gradient.fill(0)
+    const learner = this.#learning()
+    learner.clear()
     const logprobs = items.map((item) => new Float32Array(item.tokens.length))
     const program = await this.#program(`train ${JSON.stringify(loss)}`, (spec) => trainProgram(spec, loss))
     const reads = new Set(program.inputs.map(({ name }) => name))
@@ -239,19 +215,17 @@ export class View {
       }
       if (reads.has('dropoutSeed'))
         feeds.dropoutSeed = {
-          data: Float32Array.of(
-            deriveSeed(state.steps, 'dropout', this.#learning().gradients.indexOf(gradient), index) % 65536,
-          ),
+          data: Float32Array.of(deriveSeed(learner.state.steps, 'dropout', learner.index, index) % 65536),
           shape: [1],
         }
       const { logprobs: values, embedded, ...gradients } = await program.run(readBy(program, feeds))
       for (let i = 0; i < rows.select.length; i++)
         logprobs[rows.sequence[i]][rows.entry[i]] = (values.data as Float32Array)[i]
-      for (const [name, value] of Object.entries(gradients)) addInto(this.gradientOf(name), value.data as Float32Array)
+      for (const [name, value] of Object.entries(gradients)) learner.add(name, value.data as Float32Array)
       if (embedded)
         scatterEmbedding(
           this.config,
-          (name) => this.gradientOf(name),
+          (name) => learner.gradientOf(name),
           rows.tokens,
           rows.positions,
           embedded.data as Float32Array,
@@ -260,33 +234,11 @@ export class View {
     return { logprobs, packedTokens }
   }
 
-  /**
-   * One optimizer step on the sum of every replica's gradients, added in one order, so that all replicas stay equal bit for
-   * bit. Nothing changes when the sum is not finite.
-   */
+  /** One optimizer step: see {@link Learner.apply}. */
   apply(learningRate: number, clipNorm: number): { applied: boolean; norm: number } {
-    const { optimizer, state, gradients, offsets, scratch } = this.#learning()
-    const summed = (name: string): Float32Array => {
-      const from = offsets[name]
-      const sum = scratch.subarray(0, this.own[name].length)
-      sum.set(gradients[0].subarray(from, from + sum.length))
-      for (const part of gradients.slice(1)) addInto(sum, part.subarray(from, from + sum.length))
-      return sum
-    }
-    // The sum is formed twice, weight by weight, rather than kept: it would be one more copy of the model.
-    let squares = 0
-    for (const name of Object.keys(offsets)) squares += squareSum(summed(name))
-    const norm = Math.sqrt(squares)
-    if (!Number.isFinite(norm)) return { applied: false, norm }
-    const gradientScale = norm > clipNorm ? clipNorm / norm : 1
-    const steps = state.steps
-    for (const name of Object.keys(offsets)) {
-      // The optimizer counts a step a call; these calls are all parts of one.
-      state.steps = steps
-      optimizer.step(this.own, { [name]: summed(name) }, state, learningRate, { gradientScale })
-    }
-    this.changed()
-    return { applied: true, norm }
+    const result = this.#learning().apply(learningRate, clipNorm)
+    if (result.applied) this.changed()
+    return result
   }
 
   /** own <- (1 - rate) own + rate other, each sum rounded once. */
@@ -308,32 +260,6 @@ export class View {
   /** To be called when its weights were written to from outside. */
   changed(): void {
     this.#changes++
-  }
-
-  #learn({ buffers, own }: NonNullable<ViewSetup['gradients']>): Learner {
-    const offsets: Record<string, number> = {}
-    let size = 0
-    let largest = 0
-    for (const name of Object.keys(this.shapes)) {
-      offsets[name] = size
-      size += this.own[name].length
-      largest = Math.max(largest, this.own[name].length)
-    }
-    const gradients = buffers.map((buffer) => new Float32Array(buffer))
-    // Norms and biases are not decayed (Loshchilov and Hutter 2019 leave this open; it is the custom since GPT-2).
-    const optimizer = adamW({
-      betas: [0.9, 0.95],
-      weightDecay: this.replica.options.weightDecay,
-      noDecay: (name) => this.shapes[name].length < 2,
-    })
-    return {
-      gradients,
-      gradient: gradients[own],
-      optimizer,
-      state: optimizer.init(this.own),
-      offsets,
-      scratch: new Float32Array(largest),
-    }
   }
 
   #learning(): Learner {
@@ -377,34 +303,4 @@ export class View {
 function adapterWeights(replica: Replica, adapter: NonNullable<ViewSetup['adapter']>): Weights {
   if ('weights' in adapter) return adapter.weights
   return initializeAdapter(replica.config, adapter.config, adapter.seed, replica.weights)
-}
-
-/** Numbers of the wanted tokens: [wanted], or with `count` so many a token, [wanted, count]. */
-function pick(rows: PackedRows, of: (sequence: number) => Float32Array, count?: number): Value {
-  const width = count ?? 1
-  const data = new Float32Array(rows.select.length * width)
-  for (let i = 0; i < rows.select.length; i++) {
-    const from = rows.entry[i] * width
-    const array = of(rows.sequence[i])
-    for (let k = 0; k < width; k++) data[i * width + k] = array[from + k]
-  }
-  return { data, shape: count === undefined ? [rows.select.length] : [rows.select.length, count] }
-}
-
-/** Ids of the wanted tokens' alternatives [wanted, count]; the first of the vocabulary stands in where there is none. */
-function pickIds(rows: PackedRows, count: number, of: (sequence: number) => Int32Array): Value {
-  const data = new Int32Array(rows.select.length * count)
-  for (let i = 0; i < rows.select.length; i++)
-    for (let k = 0; k < count; k++) data[i * count + k] = Math.max(0, of(rows.sequence[i])[rows.entry[i] * count + k])
-  return { data, shape: [rows.select.length, count] }
-}
-
-function addInto(target: Float32Array, source: Float32Array): void {
-  for (let i = 0; i < target.length; i++) target[i] += source[i]
-}
-
-function squareSum(values: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < values.length; i++) sum += values[i] * values[i]
-  return sum
 }
