@@ -65,7 +65,7 @@ export const reinforce = objective({
     /** How far the running mean moves a step. */
     rate: z.number().gt(0).max(1).default(0.1),
     /** Cap of the importance weight against the sampler; null: no weight. */
-    importanceCap: z.number().positive().nullable().default(null),
+    weightCap: z.number().positive().nullable().default(null),
     ...klOptions,
     ...aggregationOptions('sequence-mean-token-sum'),
   }),
@@ -75,7 +75,7 @@ export const reinforce = objective({
       adjustments:
         options.baseline === 'running' ? [{ name: 'running-baseline', run: runningBaseline(options.rate) }] : [],
       dynamicSampling: options.baseline === 'group',
-      loss: options.importanceCap === null ? crossEntropy() : importanceWeightedLoss(options.importanceCap),
+      loss: options.weightCap === null ? crossEntropy() : importanceWeightedLoss(options.weightCap),
     }),
 })
 
