@@ -4,9 +4,10 @@ import type { TrainSequence } from '../../policy/types.js'
 import { compose } from '../compose.js'
 import { crossEntropy } from '../cross-entropy.js'
 import { objective } from '../objective.js'
+import { clippedValueLoss } from '../policy-gradient/value-loss.js'
 import { sumLosses } from '../sum-losses.js'
 import type { AdvantageEstimator } from '../types.js'
-import { clippedValueLoss, criticOptions } from './critic.js'
+import { criticOptions } from './critic.js'
 import { turnRewards, turnSpans } from './turns.js'
 
 /**
@@ -107,7 +108,7 @@ export const archer = objective({
       name: 'archer',
       advantage: rewardsAtStarts,
       dynamicSampling: false,
-      loss: sumLosses([{ loss: crossEntropy() }, { loss: clippedValueLoss(), coefficient: valueCoefficient }]),
+      loss: sumLosses([{ loss: crossEntropy() }, { loss: clippedValueLoss(null), coefficient: valueCoefficient }]),
       needs: { values: true },
     }),
     refine: (sequences) => utteranceAdvantages(sequences, options),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { clippedLoss } from '../clipped.js'
 import { compose } from '../compose.js'
 import { moments } from '../multi/statistics.js'
+import { clippedValueLoss } from '../policy-gradient/value-loss.js'
 import { sumLosses } from '../sum-losses.js'
 import type { AdvantageEstimator, Algorithm } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
@@ -53,33 +54,6 @@ export function blockGae(
   return { advantages, targets }
 }
 
-/**
- * The clipped squared error of PPO's value head: 1/2 max((v - R)^2, (v_clip - R)^2), v_clip = v kept within `clip` of the
- * value before the update; times the token's weight. d/dv = v - R where the first is the larger, else 0 outside the range.
- */
-export function clippedValueLoss({ clip = Infinity }: { clip?: number } = {}): Loss {
-  return {
-    name: 'value',
-    reads: { values: true },
-    evaluate: ({ logprobs, values, oldValues, returns, weights }) => {
-      const valueGradient = new Float64Array(logprobs.length)
-      if (logprobs.length > 0 && (!values || !returns)) {
-        throw new MyriadError('usage', 'the value loss needs a value head: values and returns')
-      }
-      let value = 0
-      for (let t = 0; t < logprobs.length; t++) {
-        const old = oldValues?.[t] ?? values![t]
-        const kept = Math.min(Math.max(values![t], old - clip), old + clip)
-        const [free, clipped] = [values![t] - returns![t], kept - returns![t]]
-        const isClipped = clipped ** 2 > free ** 2
-        value += (weights[t] * (isClipped ? clipped : free) ** 2) / 2
-        valueGradient[t] = isClipped && kept !== values![t] ? 0 : weights[t] * free
-      }
-      return { value, gradient: new Float64Array(logprobs.length), valueGradient, metrics: { valueLoss: value } }
-    },
-  }
-}
-
 export const criticOptions = {
   gamma: z.number().min(0).max(1).default(1),
   lambda: z.number().min(0).max(1).default(0.95),
@@ -116,7 +90,7 @@ export function criticMethod(name: string, options: CriticOptions, parts: Critic
     dynamicSampling: false,
     loss: sumLosses([
       { loss: parts.loss ?? clippedLoss(options) },
-      { loss: clippedValueLoss({ clip: options.valueClip }), coefficient: options.valueCoefficient },
+      { loss: clippedValueLoss(options.valueClip), coefficient: options.valueCoefficient },
     ]),
     aggregation: options.aggregation,
     fixedLength: options.fixedLength,

@@ -5,6 +5,7 @@ import { groupMethod, groupMethodOptions } from '../multi/group-method.js'
 import { moments, reward } from '../multi/statistics.js'
 import { objective, type Selection, type Shaping } from '../objective.js'
 import { sampledTokens } from '../overlong.js'
+import { truncatedImportance } from '../policy-gradient/importance.js'
 import type { Algorithm } from '../types.js'
 import { turnSpans } from './turns.js'
 
@@ -70,16 +71,6 @@ export function highEntropyTurns(below: number): Selection {
       return row
     })
   }
-}
-
-/** min(exp(old logprob - sampler's logprob), cap) of every sampled token. */
-export function truncatedImportance(cap: number): Selection {
-  return (sequences) =>
-    sequences.map(({ mask, logprobs, oldLogprobs }) =>
-      Float32Array.from(mask, (sampled, t) =>
-        sampled ? Math.min(cap, Math.exp(Math.min(20, (oldLogprobs ?? logprobs)[t] - logprobs[t]))) : 0,
-      ),
-    )
 }
 
 /**
@@ -229,7 +220,7 @@ export const dart = objective({
         }),
       selections: [
         { name: 'high-entropy-turns', run: highEntropyTurns(options.below) },
-        { name: 'truncated-importance', run: truncatedImportance(options.cap) },
+        { name: 'truncated-importance', run: truncatedImportance({ level: 'token', low: 0, high: options.cap }) },
       ],
       needs: { old: true },
     }),

@@ -13,7 +13,6 @@ const losses: Record<string, { loss: Loss; options?: RandomTokensOptions }> = {
   macro: { loss: credit.macroRatioLoss({ n: 3 }) },
   mirror: { loss: credit.mirrorDescentLoss({ tau: 0.5, klCoefficient: 0.1 }) },
   rlmec: { loss: credit.rlmecLoss({ imitation: 0.5 }), options: { roles } },
-  value: { loss: credit.clippedValueLoss({ clip: 0.2 }) },
 }
 
 test('gradients are those of finite differences', () => {

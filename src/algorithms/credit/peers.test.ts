@@ -2,15 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Loss, LossTokens, TrainSequence } from '../../policy/types.js'
-import {
-  blockGae,
-  clipCovLoss,
-  clippedValueLoss,
-  criticMethod,
-  criticOptions,
-  highEntropyTokens,
-  klCovLoss,
-} from './index.js'
+import { blockGae, clipCovLoss, criticMethod, criticOptions, highEntropyTokens, klCovLoss } from './index.js'
 import { z } from 'zod'
 import { rewardAtEnd } from './macro.js'
 
@@ -24,7 +16,6 @@ interface Case {
   rewards: number[]
   gae: number[]
   returns: number[]
-  valueLoss: number
   highEntropy: number[]
 }
 const { lengths, cases } = JSON.parse(
@@ -65,7 +56,7 @@ test('Clip-Cov and KL-Cov: value and gradient are those of verl', () => {
   }
 })
 
-test('GAE with blocks of one, whitened, and the clipped value loss are those of verl', () => {
+test('GAE with blocks of one, whitened, are those of verl', () => {
   for (const item of cases) {
     const [values, rewards] = [cut(item.values), cut(item.rewards)]
     const parts = lengths.map((_, i) => blockGae(rewards[i], values[i], { gamma: 0.9, lambda: 0.8 }))
@@ -91,13 +82,6 @@ test('GAE with blocks of one, whitened, and the clipped value loss are those of 
       item.gae,
       1e-5,
     )
-    const { value } = clippedValueLoss({ clip: 0.2 }).evaluate({
-      ...tokensOf(item),
-      values: Float64Array.from(item.advantages),
-      oldValues: Float64Array.from(item.values),
-      returns: Float64Array.from(item.rewards),
-    })
-    near([value], [item.valueLoss])
   }
 })
 
