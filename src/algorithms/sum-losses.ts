@@ -12,7 +12,12 @@ export function sumLosses(terms: readonly { loss: Loss; coefficient?: number }[]
   if (terms.length === 1 && (terms[0].coefficient ?? 1) === 1) return terms[0].loss
   return {
     name: terms.map(({ loss }) => loss.name).join('+'),
-    reads: Object.assign({}, ...terms.map(({ loss }) => loss.reads ?? {})) as Loss['reads'],
+    reads: Object.fromEntries(
+      (['entropy', 'values', 'alternatives'] as const).map((field) => [
+        field,
+        terms.some(({ loss }) => loss.reads?.[field]),
+      ]),
+    ),
     evaluate: (tokens) => sumResults(terms, tokens),
   }
 }
