@@ -145,8 +145,9 @@ export const gigpoPart = objective({
   summary:
     'Group advantage of the episode plus that of each turn among turns that answered to the same message (GiGPO).',
   formula: 'A = (R_i - mean_G) / std_G + w (G_k - mean) / std over turns of the group with an equal anchor',
-  reference: 'GiGPO, arXiv 2505.10978 (from memory). Decided here: the anchor is the message before the turn',
-  standing: 'ours',
+  reference:
+    'GiGPO, arXiv 2505.10978, from ports of its code. Decided here: the anchor is the message before the turn, and an episode counts once in its group',
+  standing: 'second-hand',
   use: 'Environments whose states recur among the rollouts of a group. Where none does it is GRPO.',
   rows: ['A108', 'A120'],
   options: z.strictObject({ ...shared, ...stepOptions }),

@@ -43,7 +43,7 @@ export const durationWeights = objective({
   summary: "Each turn's gradient times its duration, over the mean duration.",
   formula: 'c_t <- c_t d_turn / mean d, d in tokens (or of any clock, by durationFactors)',
   reference:
-    'Duration-aware gradient updates of the ML-engineering agents (row B238). Decided here: the mean over the turns of the step is divided out; tokens stand for time',
+    'Duration-aware gradient updates, arXiv 2509.01684 (the gradient of each action times its duration, from reviews). Decided here: the mean over the turns of the step is divided out; tokens stand for time',
   standing: 'ours',
   use: 'Agents whose actions differ much in length, sampled asynchronously: short ones are seen more often.',
   rows: ['B238'],
