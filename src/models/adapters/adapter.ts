@@ -2,13 +2,25 @@
 import type { Graph, Tensor } from '../../engine/index.js'
 import type { DecoderConfig } from '../decoder-config.js'
 import type { Weights } from '../parameters.js'
-import type { AdapterConfig } from './config.js'
+import { requirePatternsMatch, type AdapterConfig } from './config.js'
 import { initializeLora, loraShapes } from './lora.js'
-import { initializePrompt, promptShapes } from './prompt.js'
+import { initializePrompt, promptShapes, requireInitialIds } from './prompt.js'
 
 /** Name and shape of every weight of an adapter: PEFT's names without their prefix `base_model.model.`. */
 export function adapterShapes(config: DecoderConfig, adapter: AdapterConfig): Record<string, number[]> {
   return adapter.kind === 'lora' ? loraShapes(config, adapter) : promptShapes(config, adapter)
+}
+
+/**
+ * Refuses a new adapter that does not go with the model, without reading its weights.
+ *
+ * @throws MyriadError 'usage': targets or patterns that name no layer, ids outside the vocabulary, a model that virtual tokens
+ *   are not defined for
+ */
+export function requireFitting(config: DecoderConfig, adapter: AdapterConfig): void {
+  adapterShapes(config, adapter)
+  if (adapter.kind === 'lora') requirePatternsMatch(config, adapter)
+  if (adapter.kind === 'prompt') requireInitialIds(config, adapter)
 }
 
 /**
@@ -17,6 +29,7 @@ export function adapterShapes(config: DecoderConfig, adapter: AdapterConfig): Re
  * @param base the model's weights; read for DoRA, and for a prompt that begins as tokens of the vocabulary
  */
 export function initializeAdapter(config: DecoderConfig, adapter: AdapterConfig, seed: number, base: Weights): Weights {
+  requireFitting(config, adapter)
   return adapter.kind === 'lora'
     ? initializeLora(config, adapter, seed, base)
     : initializePrompt(config, adapter, seed, base)

@@ -70,6 +70,25 @@ export function adaptedModules(config: DecoderConfig, adapter: LoraConfig): Adap
   })
 }
 
+/**
+ * Refuses patterns with a key that matches no layer the adapter changes: a mistyped one would train with the other rank.
+ * Adapters that PEFT saved are not asked: there such a key has no effect.
+ *
+ * @throws MyriadError 'usage' naming the keys, and a layer as an example
+ */
+export function requirePatternsMatch(config: DecoderConfig, adapter: LoraConfig): void {
+  const names = adaptedModules(config, adapter).map(({ name }) => name)
+  for (const field of ['rankPattern', 'alphaPattern'] as const) {
+    const unmatched = Object.keys(adapter[field]).filter((key) => !names.some((name) => matches(name, field, key)))
+    if (unmatched.length === 0) continue
+    const keys = unmatched.map((key) => `"${key}"`).join(', ')
+    throw new MyriadError(
+      'usage',
+      `adapter: ${field} ${keys} matches none of the ${names.length} layers that are trained; one is called ${names[0]}`,
+    )
+  }
+}
+
 function isTarget(name: string, isHead: boolean, targets: LoraConfig['targets']): boolean {
   if (targets === 'all-linear') return !isHead
   if (typeof targets !== 'string') return targets.some((target) => name === target || name.endsWith(`.${target}`))
@@ -78,8 +97,12 @@ function isTarget(name: string, isHead: boolean, targets: LoraConfig['targets'])
 
 /** PEFT's rule: the first key that, as a regular expression, matches the end of the name from a dot or the beginning on. */
 function patternFor(name: string, field: string, patterns: Readonly<Record<string, number>>): number | undefined {
-  const key = Object.keys(patterns).find((pattern) => matcher(`(?:.*\\.)?(?:${pattern})`, field, pattern).test(name))
+  const key = Object.keys(patterns).find((pattern) => matches(name, field, pattern))
   return key === undefined ? undefined : patterns[key]
+}
+
+function matches(name: string, field: string, pattern: string): boolean {
+  return matcher(`(?:.*\\.)?(?:${pattern})`, field, pattern).test(name)
 }
 
 function matcher(expression: string, field: string, written: string): RegExp {

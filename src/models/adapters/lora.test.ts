@@ -123,6 +123,20 @@ test('targets and patterns mean what they mean to peft, and are refused when the
   assert.throws(() => ranks({ '[': 2 }), /rankPattern "\[" is no regular expression/)
 })
 
+test('a new adapter’s pattern that matches no layer is refused; one that peft saved has no effect', async () => {
+  const { config, weights } = await readCheckpoint(join(models, 'llama'))
+  const begin = (options: object): unknown =>
+    initializeAdapter(config, lora({ targets: ['q_proj'], ...options }), 1, weights)
+  begin({ rankPattern: { '0.self_attn.q_proj': 2 }, alphaPattern: { q_proj: 3 } })
+  assert.throws(() => begin({ rankPattern: { q_proj: 2, 'layers.7.*': 2, qproj: 4 } }), {
+    code: 'usage',
+    message: /rankPattern "layers\.7\.\*", "qproj" matches none of the 2 layers .* model\.layers\.0\.self_attn\.q_proj/,
+  })
+  // A layer of the model that is not trained is no better.
+  assert.throws(() => begin({ alphaPattern: { k_proj: 4 } }), /alphaPattern "k_proj" matches none/)
+  assert.doesNotThrow(() => adapterShapes(config, lora({ rankPattern: { qproj: 2 } })))
+})
+
 test('the model’s own output projection, which peft saves with an adapter of it, is passed over; a resized one is not', () =>
   inTemporary(async (temporary) => {
     const { config } = await readLoraFixture('head-llama')
@@ -169,7 +183,11 @@ test('what is not supported is refused by name', () =>
       changed({ target_modules: ['q_proj', 'k_proj', 'v_proj'] }),
       /lacks tensor ".*k_proj\.lora_A\.weight" \[4,16\]/,
     )
-    assert.throws(changed({ target_modules: ['q_proj'] }), /holds tensors that .* does not ask for: .*v_proj/)
+    // Three are named, and the rest counted.
+    assert.throws(
+      changed({ target_modules: ['q_proj'] }),
+      /holds (\d+) tensors that .* does not ask for: "[^"]*" \[[\d,]+\], "[^"]*" \[[\d,]+\], "[^"]*" \[[\d,]+\] and \d+ others$/,
+    )
     assert.throws(changed({ target_modules: ['query'] }), /\["query"\] name no linear layer; there are q_proj/)
     assert.throws(() => readAdapter(join(temporary, 'none'), config), /is .*none the folder of an adapter/)
   }))

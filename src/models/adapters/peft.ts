@@ -83,8 +83,12 @@ function readTensors(file: string, config: DecoderConfig, adapter: AdapterConfig
     ]) => !(name.startsWith(stored) && name.slice(stored.length) in shapes) && !isSavedHead(config, name, rows),
   )
   if (unknown.length > 0) {
-    const names = unknown.map(([name, { shape }]) => `"${name}" [${shape}]`).join(', ')
-    throw new MyriadError('checkpoint', `${file} holds tensors that ${configFile} does not ask for: ${names}`)
+    const names = unknown.slice(0, 3).map(([name, { shape }]) => `"${name}" [${shape}]`)
+    const others = unknown.length > 3 ? ` and ${unknown.length - 3} others` : ''
+    throw new MyriadError(
+      'checkpoint',
+      `${file} holds ${unknown.length} tensors that ${configFile} does not ask for: ${names.join(', ')}${others}`,
+    )
   }
   return weights
 }

@@ -93,6 +93,17 @@ export function initializePrompt(
   return { [promptWeight]: data }
 }
 
+/**
+ * Refuses a prompt that is to begin as tokens the vocabulary has not.
+ *
+ * @throws MyriadError 'usage'
+ */
+export function requireInitialIds({ vocabularySize }: DecoderConfig, { init }: PromptConfig): void {
+  const bad = typeof init === 'string' ? undefined : init.find((id) => id >= vocabularySize)
+  if (bad !== undefined)
+    throw new MyriadError('usage', `adapter: init names token ${bad}, outside the vocabulary of ${vocabularySize}`)
+}
+
 function initialIds(
   { vocabularySize }: DecoderConfig,
   count: number,
@@ -100,8 +111,5 @@ function initialIds(
   random: Random,
 ): number[] {
   if (init === 'vocabulary') return Array.from({ length: count }, () => random.integer(0, vocabularySize - 1))
-  const bad = init.find((id) => id >= vocabularySize)
-  if (bad !== undefined)
-    throw new MyriadError('usage', `adapter: init names token ${bad}, outside the vocabulary of ${vocabularySize}`)
   return Array.from({ length: count }, (_, i) => init[i % init.length])
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { crossEntropy } from '../../algorithms/index.js'
 import { adapterSchema, readCheckpoint, type LoraConfigInput } from '../../models/index.js'
 import type { Policy, TrainSequence } from '../types.js'
-import { localPolicyFromWeights, type LocalPolicy } from './index.js'
+import { localPolicyFromWeights, openLocalPolicy, type LocalPolicy } from './index.js'
 
 const model = fileURLToPath(new URL('../../../src/models/fixtures/llama', import.meta.url))
 const lora = (options: Partial<LoraConfigInput> = {}): ReturnType<typeof adapterSchema.parse> =>
@@ -136,4 +136,16 @@ test('activations computed again give the same gradient', async () => {
   const [one, other] = await Promise.all([update(kept), update(again)])
   assert.ok(Math.abs(one.gradientNorm - other.gradientNorm) < 1e-5 * one.gradientNorm)
   await Promise.all([kept.close(), again.close()])
+})
+
+test('what cannot be trained or sampled is refused when the policy is opened, before any thread is started', async () => {
+  const refused = async (adapter: ReturnType<typeof lora>, message: RegExp): Promise<void> =>
+    assert.rejects(open({ adapter: { config: adapter } }), { code: 'usage', message })
+  await refused(lora({ rankPattern: { qproj: 2 } }), /rankPattern "qproj" matches none/)
+  const prompt = adapterSchema.parse({ kind: 'prompt', tokens: 2, init: [1_000_000] })
+  await refused(prompt, /token 1000000, outside the vocabulary/)
+  await assert.rejects(openLocalPolicy(model, { samplingBits: 4 }), {
+    code: 'usage',
+    message: /4 bits needs weights that stay as they are: train an adapter/,
+  })
 })

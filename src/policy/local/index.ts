@@ -11,6 +11,7 @@ import {
 } from '../../models/index.js'
 import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
 import { LocalPolicy, type LocalPolicySetup } from './local-policy.js'
+import { quantizationFor } from './quantized.js'
 import { openValueHead, type AdapterSource } from './view-setup.js'
 
 export { LocalPolicy } from './local-policy.js'
@@ -56,7 +57,7 @@ export interface LocalPolicyOptions {
  * console.log(chat.tokenizer.decode(reply.tokens))
  *
  * @throws MyriadError 'checkpoint' when a file is missing or damaged, or the tokenizer has more tokens than the model;
- *   'device' when the weights would not fit into memory
+ *   'usage' when the adapter or `samplingBits` do not go with the model; 'device' when the weights would not fit into memory
  */
 export async function openLocalPolicy(
   folder: string,
@@ -64,6 +65,7 @@ export async function openLocalPolicy(
 ): Promise<{ policy: LocalPolicy; chat: ChatFormat; tokenizer: TextTokenizer }> {
   if (!existsSync(folder))
     throw new MyriadError('usage', `there is no model ${folder}: give a folder that holds config.json, or a GGUF file`)
+  if (options.samplingBits !== undefined) quantizationFor(options.samplingBits, options.adapter !== undefined)
   const config = await readCheckpointConfig(folder)
   requireMemory(folder, memoryNeeded(config, { workers: options.workers ?? 2 }))
   const tokenizer = await loadTokenizer(folder)

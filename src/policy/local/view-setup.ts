@@ -2,6 +2,7 @@ import {
   adapterShapes,
   parameterShapes,
   readAdapter,
+  requireFitting,
   usableContext,
   virtualTokens,
   type AdapterConfig,
@@ -26,7 +27,10 @@ export interface ViewSetup {
 export type AdapterSource = { config: AdapterConfig; seed?: number } | { folder: string }
 
 function openAdapter(config: DecoderConfig, source: AdapterSource): NonNullable<ViewSetup['adapter']> {
-  if ('config' in source) return { config: source.config, seed: source.seed ?? 0 }
+  if ('config' in source) {
+    requireFitting(config, source.config)
+    return { config: source.config, seed: source.seed ?? 0 }
+  }
   const { adapter, weights } = readAdapter(source.folder, config)
   return { config: adapter, weights }
 }
