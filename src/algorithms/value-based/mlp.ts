@@ -31,15 +31,20 @@ export function forwardMlp(
 ): Float64Array[] {
   if (input.length !== sizes[0])
     throw new MyriadError('usage', `the network takes ${sizes[0]} numbers, not ${input.length}`)
-  const layers = [Float64Array.from(input)]
+  const layers = [new Float64Array(input)]
   for (let i = 0; i + 1 < sizes.length; i++) {
-    const [weight, output] = [parameters[`weight.${i}`], Float64Array.from(parameters[`bias.${i}`])]
-    for (let row = 0; row < layers[i].length; row++) {
-      const x = layers[i][row]
+    const weight = parameters[`weight.${i}`]
+    const from = layers[i]
+    const output = new Float64Array(parameters[`bias.${i}`])
+    const width = output.length
+    for (let row = 0; row < from.length; row++) {
+      const x = from[row]
       if (x === 0) continue
-      for (let column = 0; column < output.length; column++) output[column] += x * weight[row * output.length + column]
+      const start = row * width
+      for (let column = 0; column < width; column++) output[column] += x * weight[start + column]
     }
-    layers.push(i + 2 < sizes.length ? output.map((x) => Math.max(0, x)) : output)
+    if (i + 2 < sizes.length) for (let column = 0; column < width; column++) if (output[column] < 0) output[column] = 0
+    layers.push(output)
   }
   return layers
 }
@@ -51,7 +56,7 @@ export function backwardMlp(
   outputGradient: ArrayLike<number>,
   gradients: Parameters,
 ): void {
-  let slope = Float64Array.from(outputGradient)
+  let slope = new Float64Array(outputGradient)
   for (let i = sizes.length - 2; i >= 0; i--) {
     const [weight, into, bias] = [parameters[`weight.${i}`], gradients[`weight.${i}`], gradients[`bias.${i}`]]
     const width = slope.length
