@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { createRandom, deriveSeed, type Random } from '../../core/index.js'
+import { weigh } from '../compose.js'
+import { objective } from '../objective.js'
+import { mix } from '../supervised/shown.js'
+import type { Group } from '../types.js'
+import { divergenceOf, divergenceOptions } from './divergence.js'
+import { averaging } from './methods.js'
+import { sampledReverseKl } from './sampled.js'
+
+/**
+ * For each trajectory of a group, a successful sibling whose reply its teacher may read; itself only where `own` allows it.
+ *
+ * @returns index of the sibling, or -1: nothing to learn from. [trajectories]
+ * @example siblingSolutions(group, { threshold: 1 }, createRandom(1))
+ */
+export function siblingSolutions(
+  { trajectories }: Group,
+  { threshold, own = false }: { threshold: number; own?: boolean },
+  random: Random,
+): number[] {
+  const right = trajectories.flatMap(({ reward, mask }, i) => (reward >= threshold && mask.includes(1) ? [i] : []))
+  return trajectories.map((_, i) => {
+    const others = right.filter((j) => own || j !== i)
+    return others.length === 0 ? -1 : random.pick(others)
+  })
+}
+
+export const sdpo = objective({
+  kind: 'method',
+  name: 'sdpo',
+  family: 'distillation',
+  summary: 'Self-distillation on own samples from the model that has read a right one of the same group.',
+  formula:
+    'sampled: w sg(lp - lpT) lp;  topk: w J_alpha(T, S);  w = min(exp(lp - olp), 2);  only groups with a success',
+  reference:
+    "SDPO, arXiv 2601.20802, its authors' code and TRL SDPOTrainer. Ours: the teacher reads the task's solution instead of a sibling's reply, and is no moving average",
+  standing: 'ours',
+  use: "Groups with some success. The loop cannot yet put a sibling (siblingSolutions) or feedback into the teacher's prompt.",
+  rows: [],
+  options: z.strictObject({
+    ...divergenceOptions({ beta: 1, importanceCap: 2, alternatives: 100 }),
+    ...averaging,
+    mode: z.enum(['sampled', 'topk']).default('sampled'),
+    /** Rewards from this on are successes. */
+    threshold: z.number().default(1),
+    /** A successful sample may be its own solution. */
+    own: z.boolean().default(false),
+  }),
+  make: (options) => {
+    const { mode, importanceCap, alternatives } = options
+    return mix({
+      name: 'sdpo',
+      needs: { teacher: 'privileged', old: true, ...(mode === 'topk' ? { alternatives } : {}) },
+      loss: mode === 'topk' ? divergenceOf(options) : sampledReverseKl('score', importanceCap),
+      weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
+      teach: (group, _, { seed, step }, index) => {
+        const random = createRandom(deriveSeed(seed, 'sdpo', step, index))
+        return { samples: siblingSolutions(group, options, random).map((j) => (j < 0 ? null : 0)) }
+      },
+    })
+  },
+})
