@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -44,9 +44,9 @@ test('the folder of an adapter is talked to and evaluated on the base that it na
   assert.equal((JSON.parse(measured.stdout) as { model: string }).model, 'adapter')
 })
 
-test('a run that trained an adapter is a model, like any other run', () => {
+function tinyConfig(fields: object): object {
   const limits = { maxReplyTokens: 4 }
-  const config = {
+  return {
     name: 'tiny',
     model: './model',
     adapter: { kind: 'lora', rank: 2 },
@@ -57,13 +57,51 @@ test('a run that trained an adapter is a model, like any other run', () => {
     workers: 1,
     limits,
     evaluation: { problemsPerCell: 1, samples: 1, randomPlays: 1 },
+    ...fields,
   }
-  writeFileSync(join(folder, 'tiny.json'), JSON.stringify(config))
+}
+
+test('a run that trained an adapter is a model, like any other run', () => {
+  writeFileSync(join(folder, 'tiny.json'), JSON.stringify(tinyConfig({})))
   const trained = myriad(['train', 'tiny.json', '--out', 'run'])
   assert.equal(trained.status, 0, trained.stderr)
   const said = talk('run')
   assert.equal(said.status, 0, said.stderr)
   assert.equal(said.stdout, talk(join('run', 'checkpoints', 'final')).stdout)
+})
+
+test('a run does not go on over another base than it was begun on', () => {
+  cpSync(join(folder, 'model'), join(folder, 'base'), { recursive: true })
+  writeFileSync(join(folder, 'based.json'), JSON.stringify(tinyConfig({ model: './base' })))
+  const trained = myriad(['train', 'based.json', '--out', 'based'])
+  assert.equal(trained.status, 0, trained.stderr)
+  rmSync(join(folder, 'based', 'summary.json')) // as if it had been stopped before its end
+  const file = join(folder, 'base', 'model.safetensors')
+  const weights = readFileSync(file)
+  const changed = Buffer.from(weights)
+  changed[changed.length - 3] ^= 1
+  writeFileSync(file, changed)
+  const refused = myriad(['train', '--resume', 'based'])
+  assert.equal(refused.status, 2)
+  assert.match(
+    refused.stderr,
+    /base has changed since the run in based was begun on it: .*Put the model back as it was/,
+  )
+  writeFileSync(file, weights)
+  assert.equal(myriad(['train', '--resume', 'based']).status, 0)
+})
+
+test('a configuration that is refused leaves no run folder in the way of the corrected one', () => {
+  for (const [fields, message] of [
+    [{ adapter: undefined, memory: { samplingBits: 4 } }, /4 bits needs weights that stay as they are/],
+    [{ adapter: { kind: 'prompt', tokens: 2, init: [100000] } }, /init names token 100000, outside the vocabulary/],
+  ] as const) {
+    writeFileSync(join(folder, 'refused.json'), JSON.stringify(tinyConfig(fields)))
+    const refused = myriad(['train', 'refused.json', '--out', 'refused'])
+    assert.equal(refused.status, 2)
+    assert.match(refused.stderr, message)
+    assert.ok(!existsSync(join(folder, 'refused')))
+  }
 })
 
 test('an adapter without its base, and one where a whole model is needed, are told what to do', async () => {

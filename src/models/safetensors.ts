@@ -48,6 +48,8 @@ const otherTypes: Record<string, number> = {
   U8: 1,
   BOOL: 1,
 }
+/** How messages about damaged files end; what reads a file that can be done without says otherwise. */
+export const damageAdvice = '; fetch or write it again'
 // Read and widened, or narrowed and written, at a time.
 const chunkValues = 1 << 19
 // No header of a real model comes near (the reference implementation has the same limit).
@@ -237,5 +239,5 @@ function fill(descriptor: number, target: Uint8Array, position: number): void {
 }
 
 function damaged(file: string, why: string, cause?: unknown): MyriadError {
-  return new MyriadError('checkpoint', `${file} is damaged: ${why}; fetch or write it again`, { cause })
+  return new MyriadError('checkpoint', `${file} is damaged: ${why}${damageAdvice}`, { cause })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { MyriadError, messageOf } from '../core/index.js'
 import type { Json } from '../core/index.js'
+import { damageAdvice } from '../models/safetensors.js'
 import type { Policy } from '../policy/types.js'
 import { fileWork, readIfPresent, syncFile, syncFolder, writeAtomically } from './files.js'
 import type { RunState } from './types.js'
@@ -70,9 +71,19 @@ export async function loadCheckpoint(out: string, policy: Policy): Promise<RunSt
     await policy.load(join(folder, 'policy'))
     return state
   } catch (error) {
-    const advice = `Remove ${folder} to resume from the checkpoint before it.`
-    throw new MyriadError('checkpoint', `${folder} is damaged: ${messageOf(error)} ${advice}`, { cause: error })
+    const why = messageOf(error).replace(damageAdvice, '').replace(/\.$/, '')
+    const before = (await stepsIn(root)).at(-2)
+    const advice =
+      before === undefined
+        ? `It is the only one: remove ${folder} to resume from the beginning.`
+        : `Remove ${folder} to resume from the checkpoint before it, of step ${before}.`
+    throw new MyriadError('checkpoint', `${folder} is damaged: ${why}. ${advice}`, { cause: chained(error) })
   }
+}
+
+/** The error behind one whose message is told already, less its advice. */
+function chained(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined
 }
 
 /** Writes checkpoints/final: a model folder without optimizer state, to sample from, evaluate or train on. */

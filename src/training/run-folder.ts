@@ -1,6 +1,7 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import { MyriadError } from '../core/index.js'
 import { parseConfig, type TrainConfig } from './config.js'
 import { appendLines, cutLines, fileWork, readIfPresent, readLines, syncFile, writeAtomically } from './files.js'
@@ -11,6 +12,8 @@ export interface RunFolder {
   readonly path: string
   /** Makes the folder and writes config.json, unless the run has begun already. */
   begin(): Promise<void>
+  /** Takes away what `begin` made, when nothing came after it: a run that cannot be is not to be in the way of another. */
+  abandon(): Promise<void>
   appendStep(metrics: StepMetrics, episodes: readonly EpisodeRecord[]): Promise<void>
   appendEvaluation(record: EvaluationRecord): Promise<void>
   /** Puts all lines on the disk; to be done before the checkpoint that says they are there. */
@@ -28,22 +31,47 @@ export interface RunFolder {
  * The run folder of a configuration: a new one, or with `resume` that of the run in it. Nothing is written yet, so that a
  * model that cannot be opened leaves no run behind.
  *
- * @throws MyriadError 'usage' when it holds a run and `resume` was not asked for, or a run of another configuration
+ * @param base fingerprint of the model that the run needs beside its checkpoints, or null when it needs none
+ * @throws MyriadError 'usage' when it holds a run and `resume` was not asked for, a run of another configuration, or one
+ * whose base model has changed
  */
-export async function openRun(path: string, config: TrainConfig, resume: boolean): Promise<RunFolder> {
+export async function openRun(
+  path: string,
+  config: TrainConfig,
+  resume: boolean,
+  base: string | null = null,
+): Promise<RunFolder> {
   const text = await readIfPresent(join(path, 'config.json'))
   if (text !== null && !resume) {
     const advice = 'Resume it with --resume, or choose another --out folder.'
     throw new MyriadError('usage', `${path} already holds a run. ${advice}`)
   }
-  if (text !== null) refuseOther(path, await readRunConfig(path), config)
   const file = (name: string): string => join(path, name)
+  if (text !== null) {
+    refuseOther(path, await readRunConfig(path), config)
+    refuseOtherBase(path, config, await readIfPresent(file('base.json')), base)
+  }
+  let made: 'nothing' | 'files' | 'folder' = 'nothing'
   return {
     path,
     begin: async () => {
       if (text !== null) return
-      await fileWork(path, () => mkdir(path, { recursive: true }))
+      const isNew = (await fileWork(path, () => mkdir(path, { recursive: true }))) !== undefined
+      // config.json last: with it the run has begun.
+      if (base !== null)
+        await writeAtomically(
+          file('base.json'),
+          `${JSON.stringify({ model: config.model, fingerprint: base }, null, 2)}\n`,
+        )
       await writeAtomically(file('config.json'), `${JSON.stringify(config, null, 2)}\n`)
+      made = isNew ? 'folder' : 'files'
+    },
+    abandon: async () => {
+      if (made === 'nothing') return
+      const own = ['config.json', 'base.json']
+      if ((await readdir(path)).some((name) => !own.includes(name))) return
+      for (const name of own) await rm(file(name), { force: true })
+      if (made === 'folder') await rmdir(path)
     },
     appendStep: async (metrics, episodes) => {
       await appendLines(file('episodes.jsonl'), episodes)
@@ -98,6 +126,20 @@ function refuseOther(path: string, begun: TrainConfig, given: TrainConfig): void
       'Resume it with the configuration it was begun with, or choose another --out folder.',
   )
 }
+
+/** What was learnt over one model means nothing over another. Runs from before there were fingerprints have none. */
+function refuseOtherBase(path: string, { model }: TrainConfig, text: string | null, base: string | null): void {
+  if (text === null || base === null) return
+  const { fingerprint } = baseSchema.parse(JSON.parse(text))
+  if (fingerprint === base) return
+  throw new MyriadError(
+    'usage',
+    `${model} has changed since the run in ${path} was begun on it: its config.json or its weights are others, and what was ` +
+      'trained does not belong to them. Put the model back as it was, or begin anew in another --out folder.',
+  )
+}
+
+const baseSchema = z.object({ fingerprint: z.string() })
 
 function differences(a: unknown, b: unknown, path: string): string[] {
   if (isDeepStrictEqual(a, b)) return []

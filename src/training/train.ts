@@ -1,13 +1,15 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Algorithm } from '../algorithms/types.js'
 import type { Curriculum } from '../curriculum/types.js'
 import { MyriadError } from '../core/index.js'
+import { modelFingerprint } from '../models/index.js'
 import type { Policy } from '../policy/types.js'
 import type { Reward } from '../rewards/types.js'
 import type { Task } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { parseConfig, type TrainConfig, type TrainConfigInput } from './config.js'
-import { prepare } from './prepare.js'
+import { prepare, type Parts } from './prepare.js'
 import { openRun, readRunConfig } from './run-folder.js'
 import { Trainer } from './trainer.js'
 import type { Summary, TrainEvent } from './types.js'
@@ -48,6 +50,7 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
     options.out ?? join('runs', `${config.name}-seed${config.seed}`),
     config,
     options.resume ?? false,
+    await baseOf(config, parts, options),
   )
   const earlier = await run.summary()
   if (earlier) return earlier
@@ -56,6 +59,7 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   try {
     return await new Trainer({ config, options, parts, run, policy, chat, reference }).run()
   } catch (error) {
+    await run.abandon()
     if (!(error instanceof MyriadError && error.code === 'io')) throw error
     const message = `${error.message}. What was written before is whole; make room and resume the run in ${run.path}.`
     throw new MyriadError('io', message, { cause: error })
@@ -63,6 +67,13 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
     await reference?.close()
     await policy.close()
   }
+}
+
+/** The fingerprint of the model that a run reads again when it is resumed: an adapter lies over it, or a loss refers to it. */
+async function baseOf(config: TrainConfig, parts: Parts, options: TrainOptions): Promise<string | null> {
+  const isRead = config.adapter !== undefined || parts.algorithm.needs.reference
+  if (!isRead || options.openPolicy || !existsSync(config.model)) return null
+  return modelFingerprint(config.model)
 }
 
 /** Goes on with the run in a folder, by the configuration it was begun with. */
