@@ -104,6 +104,16 @@ export class View {
     return this.replica.contextLength - this.virtualTokens
   }
 
+  /** Whether it is trained; a frozen copy and the bare model are not. */
+  get isTrained(): boolean {
+    return this.#learner !== undefined
+  }
+
+  /** Whether its weights are its own to write. */
+  get isWritable(): boolean {
+    return this.isTrained || this.#copied
+  }
+
   get optimizerState(): OptimizerState {
     return this.#learning().state
   }

@@ -98,7 +98,7 @@ const calls: {
       ...(optimizer && { 'optimizer.safetensors': optimizerTensors(view) }),
     }
     const json = optimizer
-      ? { 'trainer_state.json': { version, optimizerSteps: view.optimizerState.steps } }
+      ? { 'trainer_state.json': { version, optimizerSteps: view.isTrained ? view.optimizerState.steps : 0 } }
       : undefined
     if (view.adapter)
       writeAdapter(folder, { config, adapter: view.adapter, weights: view.own, base: baseName(), extra, json })
@@ -106,6 +106,8 @@ const calls: {
   },
   async load(name, folder) {
     const view = replica.view(name)
+    if (!view.isWritable)
+      throw new MyriadError('usage', 'this policy is the bare model, which others share: nothing can be loaded into it')
     const stored = {
       ...(view.adapter ? readTrainedAdapter(folder, view.adapter) : (await readCheckpoint(folder)).weights),
       ...storedValueHead(folder, view),
@@ -124,7 +126,7 @@ const calls: {
         throw new MyriadError('checkpoint', `${folder} holds another adapter than the one that is trained`)
       data.set(stored[key])
     }
-    view.optimizerState.steps = state.data.optimizerSteps
+    if (view.isTrained) view.optimizerState.steps = state.data.optimizerSteps
     view.changed()
     return { version: state.data.version }
   },
@@ -185,7 +187,9 @@ function baseName(): string | undefined {
 }
 
 /** The optimizer's arrays by name, shaped like the weights they belong to. */
+/** Moments by weight; a frozen copy has none. */
 function optimizerTensors(view: View): Record<string, NamedTensor> {
+  if (!view.isTrained) return {}
   const moments: Record<string, NamedTensor> = {}
   for (const [moment, arrays] of Object.entries(view.optimizerState.moments))
     for (const [name, data] of Object.entries(arrays)) moments[`${moment}.${name}`] = { shape: view.shapes[name], data }
