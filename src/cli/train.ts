@@ -45,7 +45,7 @@ export function trainCommand(act: Act): Command {
 
 async function run(terminal: Terminal, name: string | undefined, options: TrainOptions): Promise<number> {
   const { config: planned, out } = await plan(name, options)
-  const config = { ...planned, model: await resolveModel(planned.model, terminal) }
+  const config = await resolveModels(planned, terminal)
   const view = new TrainView(terminal)
   const resumeHint = `To go on with it: ${commandName()} train --resume ${out}`
   const interrupt = onInterrupt((time) => {
@@ -61,19 +61,36 @@ async function run(terminal: Terminal, name: string | undefined, options: TrainO
       terminal.result(summary)
       return INTERRUPTED
     }
-    finish(terminal, summary, out)
-    return 0
+    return finish(terminal, summary, out)
   } finally {
     interrupt.dispose()
     view.clear()
   }
 }
 
-function finish(terminal: Terminal, summary: Summary, out: string): void {
+/** The configuration with its models on this machine. */
+async function resolveModels(config: TrainConfig, terminal: Terminal): Promise<TrainConfig> {
+  const { model, teacher, teachers } = config
+  const languages = Object.keys(teachers ?? {})
+  const ofLanguages: Record<string, string> = {}
+  for (const language of languages) ofLanguages[language] = await resolveModel(teachers![language], terminal)
+  return {
+    ...config,
+    model: await resolveModel(model, terminal),
+    ...(teacher !== undefined && { teacher: await resolveModel(teacher, terminal) }),
+    ...(teachers && { teachers: ofLanguages }),
+  }
+}
+
+/** @returns the exit code */
+function finish(terminal: Terminal, summary: Summary, out: string): number {
   const report = join(out, 'report.html')
   terminal.print(`\n${summaryTable(summary, { colors: terminal.colors.isColorSupported })}`)
   terminal.print(`\nReport   ${report}\nTalk     ${commandName()} sample ${out}`)
-  terminal.result({ ...summary, report })
+  const { failure: message } = summary
+  if (message !== undefined) terminal.note(`\nmyriad: ${message}`)
+  terminal.result({ ...summary, report, ...(message !== undefined && { error: { code: 'task', message } }) })
+  return message === undefined ? 0 : 1
 }
 
 /** Which configuration is run, and where. */

@@ -15,6 +15,8 @@ const KEPT = 2
 const stateSchema = z.object({
   step: z.int().min(0),
   curriculum: z.custom<Json>(),
+  /** Checkpoints of runs whose algorithm remembers nothing may lack it. */
+  algorithm: z.json().default(null),
   totals: z.object({
     wallSeconds: z.number(),
     rolloutSeconds: z.number(),
@@ -27,13 +29,24 @@ const stateSchema = z.object({
   }),
 })
 
+/** What is saved beside the policy, in folders of its own. */
+export interface Companion {
+  save(folder: string): Promise<void>
+  load(folder: string): Promise<void>
+}
+
 /**
- * Writes checkpoints/step-N: the policy with its optimizer, and state.json. It is written aside, flushed to the disk and
+ * Writes checkpoints/step-N: the policy with its optimizer, what accompanies it, and state.json. It is written aside, flushed to the disk and
  * renamed, so that a folder of that name is always whole. Older ones but the last are removed.
  *
  * @returns its folder
  */
-export async function saveCheckpoint(out: string, policy: Policy, state: RunState): Promise<string> {
+export async function saveCheckpoint(
+  out: string,
+  policy: Policy,
+  state: RunState,
+  companion?: Companion,
+): Promise<string> {
   const root = join(out, 'checkpoints')
   const folder = join(root, nameOf(state.step))
   const temporary = join(root, '.writing')
@@ -41,6 +54,7 @@ export async function saveCheckpoint(out: string, policy: Policy, state: RunStat
     await rm(temporary, { recursive: true, force: true })
     await mkdir(temporary, { recursive: true })
     await policy.save(join(temporary, 'policy'), { optimizer: true })
+    await companion?.save(temporary)
     await writeAtomically(join(temporary, 'state.json'), JSON.stringify(state))
     await syncTree(temporary)
     await rm(folder, { recursive: true, force: true })
@@ -58,7 +72,11 @@ export async function saveCheckpoint(out: string, policy: Policy, state: RunStat
  * @returns its state, or null when there is no checkpoint yet
  * @throws MyriadError 'checkpoint' when it is damaged, saying what to do
  */
-export async function loadCheckpoint(out: string, policy: Policy): Promise<RunState | null> {
+export async function loadCheckpoint(
+  out: string,
+  policy: Policy,
+  companion?: Pick<Companion, 'load'>,
+): Promise<RunState | null> {
   const root = join(out, 'checkpoints')
   const step = (await stepsIn(root)).at(-1)
   if (step === undefined) return null
@@ -69,6 +87,7 @@ export async function loadCheckpoint(out: string, policy: Policy): Promise<RunSt
     if (text === null) throw new MyriadError('checkpoint', `${path} is missing`)
     const state = stateSchema.parse(JSON.parse(text))
     await policy.load(join(folder, 'policy'))
+    await companion?.load(folder)
     return state
   } catch (error) {
     const why = messageOf(error).replace(damageAdvice, '').replace(/\.$/, '')

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { show } from '../algorithms/options.js'
 import { MyriadError, messageOf } from '../core/index.js'
 import { isHubModel } from '../models/hub.js'
-import { show } from './config.js'
 
 /**
  * A configuration with single fields replaced, before it is checked. Values are read as JSON where they are JSON and as
@@ -54,7 +54,7 @@ function parseValue(text: string): unknown {
 }
 
 /**
- * Reads a JSON configuration file, with `model` (unless it is one of the hub's) and `modules` made absolute. It is not checked yet: apply overrides, then
+ * Reads a JSON configuration file, with models (unless they are the hub's) and `modules` made absolute. It is not checked yet: apply overrides, then
  * `parseConfig`.
  *
  * @throws MyriadError 'usage' when the file is missing or is not a JSON object
@@ -79,8 +79,12 @@ export async function readConfigFile(path: string): Promise<Record<string, unkno
   }
   const fields = value as Record<string, unknown>
   const absolute = (entry: unknown): unknown => (typeof entry === 'string' ? resolve(dirname(path), entry) : entry)
-  const ofHub = typeof fields.model === 'string' && isHubModel(fields.model, dirname(path))
-  if ('model' in fields && !ofHub) fields.model = absolute(fields.model)
+  const model = (entry: unknown): unknown =>
+    typeof entry === 'string' && isHubModel(entry, dirname(path)) ? entry : absolute(entry)
+  for (const field of ['model', 'teacher']) if (field in fields) fields[field] = model(fields[field])
+  const { teachers } = fields
+  if (typeof teachers === 'object' && teachers !== null && !Array.isArray(teachers))
+    fields.teachers = Object.fromEntries(Object.entries(teachers).map(([language, entry]) => [language, model(entry)]))
   if (Array.isArray(fields.modules)) fields.modules = fields.modules.map(absolute)
   return fields
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { z } from 'zod'
+import { objectiveByName } from '../algorithms/registry.js'
 import { applyOverrides, readConfigFile } from './config-file.js'
 import { configSchema, parseConfig } from './config.js'
 import { learningRateAt } from './schedule.js'
@@ -88,6 +89,8 @@ test('docs/loop.md names every field', () => {
   const fieldsOf = (schema: { properties?: Record<string, object> }): string[] =>
     Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [name, ...fieldsOf(inner)])
   const fields = fieldsOf(z.toJSONSchema(configSchema, { io: 'input' }) as object)
+  const grpo = z.toJSONSchema(objectiveByName('grpo').options, { io: 'input' }) as object
+  fields.push(...fieldsOf(grpo))
   assert.ok(fields.length > 40)
   assert.deepEqual(
     fields.filter((field) => !named.has(field)),

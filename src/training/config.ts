@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AGGREGATIONS } from '../algorithms/weights.js'
+import { describeIssue, seeOptions } from '../algorithms/options.js'
+import { listObjectives } from '../algorithms/registry.js'
 import { MyriadError } from '../core/index.js'
 import { devices } from '../engine/index.js'
 import { adapterSchema } from '../models/index.js'
@@ -24,30 +25,12 @@ const taskSchema = z.strictObject({
   instruction: z.union([z.string().min(1), z.record(z.string(), z.string().min(1))]).optional(),
 })
 
-const algorithmSchema = z.strictObject({
-  /** Divide a group's advantages by the standard deviation of its rewards ('mean-std'), or only subtract the mean. */
-  normalization: z.enum(['mean', 'mean-std']).default('mean-std'),
-  /** Added to that standard deviation. */
-  epsilon: z.number().min(0).default(1e-6),
-  /** How token losses become one number; see src/algorithms/weights.ts. */
-  aggregation: z.enum(AGGREGATIONS).default('token-mean'),
-  /** The constant length of aggregation 'fixed-length', in tokens. */
-  fixedLength: count.optional(),
-  /** The ratio of new to old probability may fall to 1 - clipLow ... */
-  clipLow: share.default(0.2),
-  /** ... and rise to 1 + clipHigh before a token stops teaching. */
-  clipHigh: z.number().min(0).default(0.2),
-  /** Weight of the divergence from the model the run began with; 0 turns it off. */
-  klCoefficient: z.number().min(0).default(0),
-  /** Estimator of that divergence. */
-  klEstimator: z.enum(['k1', 'k2', 'k3']).default('k3'),
-  /** Replies cut off by a limit: ordinary, not trained on, or punished by length. */
-  overlong: z
-    .union([
-      z.enum(['keep', 'mask']),
-      z.strictObject({ maxTokens: count, marginTokens: z.int().min(0), weight: z.number().min(0).default(1) }),
-    ])
-    .default('keep'),
+/** What the loop itself reads of `algorithm`, whatever the method. */
+const LOOP_FIELDS = ['name', 'epochs', 'minibatches', 'importanceCap'] as const
+
+const algorithmFields = z.looseObject({
+  /** The method, as `myriad algorithms` lists it; its options stand beside this field. */
+  name: z.string().min(1).default('grpo'),
   /** How often the episodes of a step are learnt from. */
   epochs: count.default(1),
   /** Where sampling is in few bits: the most that a token's importance weight may be. */
@@ -55,6 +38,23 @@ const algorithmSchema = z.strictObject({
   /** Optimizer steps per epoch; groups are shared out among them at random. */
   minibatches: count.default(1),
 })
+
+/** Options of a built-in method are checked by its own schema; those of methods from modules when the modules are there. */
+const algorithmSchema = algorithmFields.transform((given, context): z.output<typeof algorithmFields> => {
+  const method = listObjectives().find(({ name, kind }) => name === given.name && kind === 'method')
+  if (!method) return given
+  const parsed = method.options.safeParse(methodOptions(given))
+  if (parsed.success) return { ...given, ...(parsed.data as object) }
+  context.issues.push(...parsed.error.issues.map((issue) => ({ ...issue, input: given }) as z.core.$ZodRawIssue))
+  return z.NEVER
+})
+
+/** The options of the method that `algorithm` names: all but what is for the loop. */
+export function methodOptions(algorithm: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(algorithm).filter(([field]) => !(LOOP_FIELDS as readonly string[]).includes(field)),
+  )
+}
 
 const curriculumSchema = z.strictObject({
   /** What task weights share out: 0 groups, 1 sampled tokens (cheap tasks get more groups), or between. */
@@ -113,12 +113,24 @@ export const configSchema = z.strictObject({
   seed: z.int().default(1),
   /** Folder of the model to start from; relative to the config file, or to the working directory from code. */
   model: z.string().min(1),
-  /** JavaScript modules that export tasks or rewards of your own, by any name; paths like `model`. */
+  /** JavaScript modules that export tasks, rewards or objectives of your own, by any name; paths like `model`. */
   modules: z.array(z.string().min(1)).default([]),
   tasks: z.array(taskSchema).min(1),
   /** By name, a weight, or a weight with options: { "task": 1, "length": { "weight": 0.1, "free": 80, "limit": 200 } }. */
   rewards: z.record(z.string(), z.union([z.number(), z.looseObject({ weight: z.number() })])).default({ task: 1 }),
   algorithm: algorithmSchema.prefault({}),
+  /** Folder of the model that a method with a teacher learns from; like `model`. */
+  teacher: z.string().min(1).optional(),
+  /** Folders of teachers by language (BCP 47); 'default', or `teacher`, teaches the others. */
+  teachers: z.record(z.string().min(1), z.string().min(1)).optional(),
+  /**
+   * Where the model itself, told the solution, is the teacher: what it reads in place of the last message before its first
+   * reply. {prompt} is that message, {solution} what the task's expert says.
+   */
+  teacherPrompt: z
+    .string()
+    .includes('{solution}', { error: 'must contain {solution}' })
+    .default('{prompt}\n\n{solution}'),
   curriculum: curriculumSchema.prefault({}),
   steps: count,
   /** Problems per step ... */
@@ -171,36 +183,14 @@ export type TrainConfig = z.output<typeof configSchema>
 export function parseConfig(input: unknown, source = 'config'): TrainConfig {
   const result = configSchema.safeParse(input)
   if (result.success) return result.data
-  const problems = result.error.issues.map((issue) => describe(issue, input))
+  const problems = result.error.issues.map((issue) =>
+    describeIssue(issue, input, { unknown: whereFieldsAre(issue, input) }),
+  )
   throw new MyriadError('usage', [`${source} is not a valid configuration:`, ...problems].join('\n  '))
 }
 
-function describe(issue: z.core.$ZodIssue, input: unknown): string {
-  const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
-  const field = path.replace(/^\./, '') || 'the configuration'
-  if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.map((key) => `"${key}"`).join(', ')
-    return `${field}: unknown field ${keys}; see docs/loop.md for the fields there are`
-  }
-  if (issue.code === 'invalid_union') {
-    const inner = issue.errors.map((errors) => errors[0]?.message).filter(Boolean)
-    return `${field}: ${inner.join(', or ') || issue.message}; got ${show(valueAt(input, issue.path))}`
-  }
-  const value = valueAt(input, issue.path)
-  const message = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '')
-  return value === undefined ? `${field}: ${message}; it is missing` : `${field}: ${message}; got ${show(value)}`
-}
-
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
-    input,
-  )
-}
-
-/** A value as an error message shows it. */
-export function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+function whereFieldsAre(issue: z.core.$ZodIssue, input: unknown): string {
+  if (issue.path[0] !== 'algorithm') return 'see docs/loop.md for the fields there are'
+  const { algorithm } = input as { algorithm?: { name?: unknown } }
+  return seeOptions(String(algorithm?.name ?? 'grpo'))
 }

@@ -1,5 +1,5 @@
 import type { Trajectory } from '../algorithms/types.js'
-import { deriveSeed, MyriadError, messageOf } from '../core/index.js'
+import { deriveSeed, MyriadError, messageOf, type Random } from '../core/index.js'
 import type { Completion, SampleRequest, StopReason } from '../policy/types.js'
 import type { Episode, Outcome, Problem, Task, Turn } from '../tasks/types.js'
 import type { ChatFormat, Message } from '../text/types.js'
@@ -80,6 +80,21 @@ export class Player {
     }
     this.mask = this.tokens.map(() => 0)
     this.logprobs = this.tokens.map(() => 0)
+  }
+
+  /** The messages before the first reply. */
+  get opening(): Message[] {
+    return [...this.episode.messages]
+  }
+
+  /** What the task's expert would say now; null where it has none. */
+  expertReply(random: Random): string | null {
+    try {
+      return this.episode.expertReply?.(random) ?? null
+    } catch (error) {
+      const message = `task "${this.options.task.id}": its expert failed: ${messageOf(error)}`
+      throw new Drop('task-error', message, { cause: error })
+    }
   }
 
   /** The request for the next reply, or null when the episode is over. */

@@ -1,9 +1,11 @@
-import type { Algorithm, Lesson } from '../algorithms/types.js'
+import type { Algorithm, Group, LearnContext, Lesson } from '../algorithms/types.js'
 import { createRandom, deriveSeed, MyriadError } from '../core/index.js'
 import { mean } from '../evaluation/statistics.js'
 import type { Policy, TrainSequence, UpdateResult } from '../policy/types.js'
 import type { TrainConfig } from './config.js'
+import type { Demonstration } from './demonstrate.js'
 import { correctMismatch } from './sampler-mismatch.js'
+import type { Supply } from './supply.js'
 
 /** What the optimizer steps of one training step did. */
 export interface UpdateSummary {
@@ -20,29 +22,28 @@ export interface UpdateSummary {
 export const NO_UPDATE: UpdateSummary = { loss: null, gradientNorm: null, trainedTokens: 0, metrics: {}, failure: null }
 
 /**
- * Teaches a policy a lesson: `epochs` passes over it, each in `minibatches` optimizer steps among which the groups are
- * shared out anew.
+ * Teaches a policy a lesson: its sequences are scored as the algorithm asks, refined by it, and then learnt in `epochs` passes,
+ * each in `minibatches` optimizer steps among which the groups are shared out anew.
  */
 export async function learn(options: {
   policy: Policy
-  reference: Policy | null
+  supply: Supply
   algorithm: Algorithm
+  groups: readonly Group[]
+  demonstrations: readonly (Demonstration | null)[] | undefined
   lesson: Lesson
+  context: LearnContext
   config: TrainConfig
   learningRate: number
-  step: number
 }): Promise<UpdateSummary> {
-  const { policy, reference, algorithm, lesson, config, learningRate, step } = options
+  const { policy, algorithm, lesson, config, learningRate } = options
   if (lesson.sequences.length === 0) return NO_UPDATE
   const { temperature } = config
-  const mismatch =
-    config.memory.samplingBits === undefined
-      ? null
-      : await correctMismatch(policy, lesson.sequences, { cap: config.algorithm.importanceCap, temperature })
-  const sequences = await withReference(mismatch?.sequences ?? lesson.sequences, reference, temperature)
+  const ready = await readySequences(options)
+  if ('failure' in ready) return { ...NO_UPDATE, failure: ready.failure }
   const results: UpdateResult[] = []
   let failure: string | null = null
-  for (const batch of batchesOf(sequences, lesson, config, step)) {
+  for (const batch of batchesOf(ready.sequences, lesson, config, options.context.step)) {
     const result = await update(policy, algorithm.weigh(batch), {
       loss: algorithm.loss,
       learningRate,
@@ -56,14 +57,15 @@ export async function learn(options: {
     results.push(result)
   }
   if (results.length === 0) return { ...NO_UPDATE, failure }
-  const names = Object.keys(results[0].metrics).sort()
+  const names = [...new Set(results.flatMap(({ metrics }) => Object.keys(metrics)))].sort()
+  const valuesOf = (name: string): number[] => results.flatMap(({ metrics }) => metrics[name] ?? [])
   return {
     loss: mean(results.map(({ loss }) => loss)),
     gradientNorm: mean(results.map(({ gradientNorm }) => gradientNorm)),
     trainedTokens: results.reduce((sum, result) => sum + result.trainedTokens, 0),
     metrics: {
-      ...Object.fromEntries(names.map((name) => [name, mean(results.map(({ metrics }) => metrics[name]))])),
-      ...mismatch?.metrics,
+      ...Object.fromEntries(names.map((name) => [name, mean(valuesOf(name))])),
+      ...ready.metrics,
     },
     failure,
   }
@@ -85,17 +87,25 @@ async function update(
   }
 }
 
-async function withReference(
-  sequences: readonly TrainSequence[],
-  reference: Policy | null,
-  temperature: number,
-): Promise<readonly TrainSequence[]> {
-  if (!reference) return sequences
-  const scores = await reference.score(
-    sequences.map(({ tokens }) => tokens),
-    { temperature, masks: sequences.map(({ mask }) => mask) },
-  )
-  return sequences.map((sequence, i) => ({ ...sequence, referenceLogprobs: scores[i].logprobs }))
+/** Scored and refined, or why they cannot be learnt from. */
+async function readySequences(
+  options: Parameters<typeof learn>[0],
+): Promise<{ sequences: TrainSequence[]; metrics: Record<string, number> } | { failure: string }> {
+  const { supply, algorithm, groups, demonstrations, lesson, context } = options
+  const { sequences, samplerWeights, metrics } = await supply.score(lesson, groups, demonstrations)
+  try {
+    const refined = algorithm.refine?.(sequences, context) ?? sequences
+    if (refined.length !== sequences.length)
+      throw new MyriadError(
+        'usage',
+        `algorithm "${algorithm.name}": refine made ${refined.length} of ${sequences.length} sequences; it must keep them all`,
+      )
+    // Last, so that advantages that are made of scores are corrected too.
+    return { sequences: samplerWeights ? correctMismatch(refined, samplerWeights) : refined, metrics }
+  } catch (error) {
+    if (error instanceof MyriadError && error.code === 'numeric') return { failure: error.message }
+    throw error
+  }
 }
 
 function* batchesOf(

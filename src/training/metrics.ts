@@ -1,7 +1,6 @@
-import type { Lesson } from '../algorithms/types.js'
 import { hasVariance } from '../algorithms/advantages.js'
 import { sampledTokens } from '../algorithms/overlong.js'
-import type { Group, Trajectory } from '../algorithms/types.js'
+import type { Group, Lesson, Trajectory } from '../algorithms/types.js'
 import { mean, meanOfKnown } from '../evaluation/statistics.js'
 import type { Tokenizer } from '../text/types.js'
 import type { UpdateSummary } from './learn.js'
@@ -23,7 +22,8 @@ export function stepMetrics(parts: {
   const trajectories = play.groups.flatMap((group) => group.trajectories)
   const ids = [...new Set(play.groups.map((group) => group.problem.task))].sort()
   const tasks = ids.map((id) => [id, taskStep(play.groups.filter((group) => group.problem.task === id))] as const)
-  const lossMetrics = Object.entries(update.metrics).map(([name, value]) => [`loss/${name}`, value])
+  const named = (prefix: string, values: Readonly<Record<string, number>> = {}): Record<string, number> =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}/${name}`, value]))
   return {
     step,
     version,
@@ -41,7 +41,8 @@ export function stepMetrics(parts: {
     sampledTokens: play.sampledTokens,
     trainedTokens: update.trainedTokens,
     entropy: entropyOf(trajectories),
-    ...Object.fromEntries(lossMetrics),
+    ...named('loss', update.metrics),
+    ...named('algorithm', lesson.metrics),
     dropped: countDropped(play.dropped),
     skipped,
     time,
@@ -105,7 +106,12 @@ export function episodeRecords(
     const ranked = groups[i].trajectories.map((_, j) => j)
     ranked.sort((a, b) => groups[i].trajectories[b].reward - groups[i].trajectories[a].reward)
     const picked = hasVariance(groups[i]) ? [ranked[0], ranked[ranked.length - 1]] : [ranked[0]]
-    return picked.map((j) => episodeRecord(step, groups[i].trajectories[j], lesson.advantages[i][j], tokenizer))
+    return picked.map((j) => {
+      const trajectory = groups[i].trajectories[j]
+      // Not every algorithm has an advantage for every trajectory.
+      const advantages = lesson.advantages[i]?.[j] ?? new Float32Array(trajectory.tokens.length)
+      return episodeRecord(step, trajectory, advantages, tokenizer)
+    })
   })
 }
 

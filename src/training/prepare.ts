@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { deriveSeed } from '../core/index.js'
-import { grpo } from '../algorithms/grpo.js'
-import type { Algorithm } from '../algorithms/types.js'
+import { algorithmByName } from '../algorithms/registry.js'
+import type { Algorithm, Needs } from '../algorithms/types.js'
 import { mixture } from '../curriculum/mixture.js'
 import type { Curriculum } from '../curriculum/types.js'
 import { adapterShapes, memoryNeeded, readCheckpointConfig, requireMemory } from '../models/index.js'
@@ -9,9 +9,10 @@ import { openLocalPolicy } from '../policy/local/index.js'
 import type { Policy } from '../policy/types.js'
 import { taskById } from '../tasks/registry.js'
 import type { ChatFormat } from '../text/types.js'
-import type { TrainConfig } from './config.js'
+import { methodOptions, type TrainConfig } from './config.js'
 import { configuredScorer, type Scorer } from './scoring.js'
 import { configuredTasks, loadModules, type ConfiguredTask } from './setup.js'
+import { teacherFolders } from './teachers.js'
 import type { TrainOptions } from './train.js'
 
 /** What a configuration and what was given in code amount to. */
@@ -21,23 +22,29 @@ export interface Parts {
   algorithm: Algorithm
   curriculum: Curriculum
   open: () => Promise<{ policy: Policy; chat: ChatFormat }>
+  openTeacher: (folder: string) => Promise<{ policy: Policy; chat: ChatFormat }>
 }
 
 /**
  * Resolves every name in a configuration, before anything is written or any model is opened.
  *
- * @throws MyriadError 'usage' on an unknown task, language, reward or module
+ * @throws MyriadError 'usage' on an unknown task, language, reward, algorithm or module, or where a teacher is missing
  */
 export async function prepare(config: TrainConfig, options: TrainOptions): Promise<Parts> {
   const modules = await loadModules(config.modules)
   const tasks = configuredTasks(config, [...(options.tasks ?? []), ...modules.tasks], taskById)
   const rewards = [...(options.rewards ?? []), ...modules.rewards]
+  const objectives = [...(options.objectives ?? []), ...modules.objectives]
+  const { name } = config.algorithm
+  const algorithm = options.algorithm ?? algorithmByName(name, methodOptions(config.algorithm), objectives)
+  if (algorithm.needs.teacher === 'model') teacherFolders(config, tasks)
   return {
     tasks,
     score: configuredScorer(config.rewards, rewards),
-    algorithm: options.algorithm ?? grpo(config.algorithm),
+    algorithm,
     curriculum: options.curriculum ?? configuredCurriculum(config, tasks),
-    open: () => (options.openPolicy ?? openConfigured)(config),
+    open: () => (options.openPolicy ?? openConfigured)(config, algorithm.needs),
+    openTeacher: (folder) => (options.openTeacher ?? openFrozen)(folder, config),
   }
 }
 
@@ -49,7 +56,7 @@ function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTas
   })
 }
 
-async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
+async function openConfigured(config: TrainConfig, needs: Needs): Promise<{ policy: Policy; chat: ChatFormat }> {
   const { workers, threads, device, memory, adapter, seed } = config
   await requireTrainable(config)
   return openLocalPolicy(config.model, {
@@ -57,8 +64,16 @@ async function openConfigured(config: TrainConfig): Promise<{ policy: Policy; ch
     threads,
     device,
     ...memory,
+    valueHead: needs.values,
     ...(adapter ? { adapter: { config: adapter, seed: deriveSeed(seed, 'adapter') } } : {}),
   })
+}
+
+/** A model to score with. */
+function openFrozen(folder: string, config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
+  const { workers, threads, device, memory } = config
+  const { slots, rowLength, tokenBudget } = memory
+  return openLocalPolicy(folder, { workers, threads, device, slots, rowLength, tokenBudget })
 }
 
 /** Refuses, before anything is loaded, a model that this machine has not the memory to train. */

@@ -1,4 +1,6 @@
 import { pathToFileURL } from 'node:url'
+import type { Objective } from '../algorithms/objective.js'
+import { isObjective } from '../algorithms/registry.js'
 import { MyriadError, messageOf } from '../core/index.js'
 import type { EvaluationTask } from '../evaluation/types.js'
 import type { Reward } from '../rewards/types.js'
@@ -6,20 +8,22 @@ import { instructed } from '../tasks/instructed.js'
 import type { Task } from '../tasks/types.js'
 import type { TrainConfig } from './config.js'
 
-/** Tasks and rewards of a user's own, beside the built-in ones. */
+/** Tasks, rewards and objectives of a user's own, beside the built-in ones. */
 export interface Extensions {
   tasks: readonly Task[]
   rewards: readonly Reward[]
+  objectives: readonly Objective[]
 }
 
 /**
- * Imports modules of a configuration and collects the tasks and rewards they export, by any name, singly or in arrays.
+ * Imports modules of a configuration and collects the tasks, rewards and objectives they export, by any name, singly or in arrays.
  *
- * @throws MyriadError 'usage' when a module cannot be imported or exports neither
+ * @throws MyriadError 'usage' when a module cannot be imported or exports none of them
  */
 export async function loadModules(paths: readonly string[]): Promise<Extensions> {
   const tasks: Task[] = []
   const rewards: Reward[] = []
+  const objectives: Objective[] = []
   for (const path of paths) {
     let exported: Record<string, unknown>
     try {
@@ -30,14 +34,19 @@ export async function loadModules(paths: readonly string[]): Promise<Extensions>
       })
     }
     const values = Object.values(exported).flat()
-    const own = { tasks: values.filter(isTask), rewards: values.filter(isReward) }
-    if (own.tasks.length + own.rewards.length === 0) {
-      throw new MyriadError('usage', `modules: ${path} exports neither a task nor a reward`)
+    const own = {
+      tasks: values.filter(isTask),
+      rewards: values.filter(isReward),
+      objectives: values.filter(isObjective),
+    }
+    if (own.tasks.length + own.rewards.length + own.objectives.length === 0) {
+      throw new MyriadError('usage', `modules: ${path} exports no task, reward or objective`)
     }
     tasks.push(...own.tasks)
     rewards.push(...own.rewards)
+    objectives.push(...own.objectives)
   }
-  return { tasks, rewards }
+  return { tasks, rewards, objectives }
 }
 
 function isTask(value: unknown): value is Task {

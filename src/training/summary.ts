@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { nothingMeasured } from '../evaluation/lost.js'
 import type { Aggregates } from '../evaluation/types.js'
 import type { TrainConfig } from './config.js'
 import type { EvaluationRecord, StepMetrics, Summary, Totals } from './types.js'
@@ -38,15 +39,19 @@ export function summarize(parts: {
   totals: Totals
   evaluations: readonly EvaluationRecord[]
   finished: boolean
+  /** Why the last step that was skipped was. */
+  lastSkip?: string
 }): Summary {
   const { config, out, step, totals, evaluations, finished } = parts
   const before = evaluations.find(({ phase }) => phase === 'before')
   const after = evaluations.find(({ phase }) => phase === 'after')
+  const failure = finished ? failureOf(parts, before, after) : undefined
   return {
     name: config.name,
     seed: config.seed,
     steps: step,
     finished,
+    ...(failure !== undefined && { failure }),
     wallSeconds: totals.wallSeconds,
     evaluation: {
       before: before?.rows ?? [],
@@ -66,6 +71,16 @@ export function summarize(parts: {
     versions: versions(),
     out,
   }
+}
+
+function failureOf(
+  { step, totals, lastSkip }: { step: number; totals: Totals; lastSkip?: string },
+  before: EvaluationRecord | undefined,
+  after: EvaluationRecord | undefined,
+): string | undefined {
+  if (step > 0 && totals.skippedSteps >= step)
+    return `nothing was learnt: all ${step} steps were skipped, the last because ${lastSkip ?? 'of what metrics.jsonl says'}`
+  return (before && nothingMeasured(before, ' before training')) ?? (after && nothingMeasured(after, ' after training'))
 }
 
 function aggregatesOf(record: EvaluationRecord | undefined): Aggregates | null {

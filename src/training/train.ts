@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Algorithm } from '../algorithms/types.js'
+import type { Objective } from '../algorithms/objective.js'
+import type { Algorithm, Needs } from '../algorithms/types.js'
 import type { Curriculum } from '../curriculum/types.js'
 import { MyriadError } from '../core/index.js'
 import { modelFingerprint } from '../models/index.js'
@@ -11,6 +12,7 @@ import type { ChatFormat } from '../text/types.js'
 import { parseConfig, type TrainConfig, type TrainConfigInput } from './config.js'
 import { prepare, type Parts } from './prepare.js'
 import { openRun, readRunConfig } from './run-folder.js'
+import { openSupply, type Supply } from './supply.js'
 import { Trainer } from './trainer.js'
 import type { Summary, TrainEvent } from './types.js'
 
@@ -27,10 +29,14 @@ export interface TrainOptions {
   tasks?: readonly Task[]
   /** Rewards of your own; the configuration gives their weights by name. */
   rewards?: readonly Reward[]
+  /** Objectives of your own; the configuration names them in `algorithm`. */
+  objectives?: readonly Objective[]
   /** Another algorithm, curriculum or policy than the configuration describes. */
   algorithm?: Algorithm
   curriculum?: Curriculum
-  openPolicy?: (config: TrainConfig) => Promise<{ policy: Policy; chat: ChatFormat }>
+  openPolicy?: (config: TrainConfig, needs: Needs) => Promise<{ policy: Policy; chat: ChatFormat }>
+  /** Opens a teacher in another way than as a model folder. */
+  openTeacher?: (folder: string, config: TrainConfig) => Promise<{ policy: Policy; chat: ChatFormat }>
 }
 
 /**
@@ -55,16 +61,18 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   const earlier = await run.summary()
   if (earlier) return earlier
   const { policy, chat } = await parts.open()
-  const reference = parts.algorithm.needs.reference ? await policy.snapshot() : null
+  let supply: Supply | undefined
   try {
-    return await new Trainer({ config, options, parts, run, policy, chat, reference }).run()
+    const { tasks, openTeacher, algorithm } = parts
+    supply = await openSupply({ policy, chat, needs: algorithm.needs, config, tasks, openTeacher })
+    return await new Trainer({ config, options, parts, run, policy, chat, supply }).run()
   } catch (error) {
     await run.abandon()
     if (!(error instanceof MyriadError && error.code === 'io')) throw error
     const message = `${error.message}. What was written before is whole; make room and resume the run in ${run.path}.`
     throw new MyriadError('io', message, { cause: error })
   } finally {
-    await reference?.close()
+    await supply?.close()
     await policy.close()
   }
 }

@@ -1,5 +1,6 @@
 import type { Assignment } from '../curriculum/types.js'
-import { messageOf, MyriadError } from '../core/index.js'
+import { messageOf, MyriadError, type Json } from '../core/index.js'
+import type { LearnContext } from '../algorithms/types.js'
 import { evaluate } from '../evaluation/evaluate.js'
 import { randomPlayer } from '../evaluation/random-player.js'
 import { writeReport } from '../evaluation/report.js'
@@ -15,6 +16,7 @@ import { lockRun } from './run-lock.js'
 import type { RunFolder } from './run-folder.js'
 import { learningRateAt } from './schedule.js'
 import { addStep, initialTotals, summarize } from './summary.js'
+import type { Supply } from './supply.js'
 import type { TrainOptions } from './train.js'
 import type { EvaluationPhase, EvaluationRecord, RunState, StepMetrics, Summary, TrainEvent } from './types.js'
 
@@ -26,7 +28,7 @@ export interface TrainerContext {
   run: RunFolder
   policy: Policy
   chat: ChatFormat
-  reference: Policy | null
+  supply: Supply
 }
 
 /** One run, from opening to summary. */
@@ -34,12 +36,13 @@ export class Trainer {
   private readonly context: TrainerContext
   private state: RunState
   private evaluations: EvaluationRecord[] = []
+  private lastSkip: string | undefined
   /** When the current stretch began, on the clock of `totals.wallSeconds`. */
   private clock = performance.now()
 
   constructor(context: TrainerContext) {
     this.context = context
-    this.state = { step: 0, curriculum: context.parts.curriculum.state(), totals: initialTotals() }
+    this.state = { step: 0, curriculum: context.parts.curriculum.state(), algorithm: null, totals: initialTotals() }
   }
 
   async run(): Promise<Summary> {
@@ -73,7 +76,7 @@ export class Trainer {
 
   /** A step is whole when its checkpoint is: what is written before that is cut back on resuming. */
   private async step(step: number): Promise<void> {
-    const { config, run, policy, chat, parts, reference } = this.context
+    const { config, run, policy, chat, parts, supply } = this.context
     const { algorithm, curriculum } = parts
     const started = performance.now()
     const { items, failed } = this.generate(curriculum.next(step, config.seed))
@@ -87,7 +90,14 @@ export class Trainer {
     })
     play.dropped.push(...failed)
     curriculum.observe(play.groups)
-    const lesson = algorithm.learn(play.groups)
+    const demonstrations = await supply.demonstrate(play.groups, step)
+    const context: LearnContext = {
+      step,
+      seed: config.seed,
+      state: this.state.algorithm,
+      ...(algorithm.needs.demonstrations && { demonstrations }),
+    }
+    const lesson = algorithm.learn(play.groups, context)
     const played = performance.now()
     const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
     // A task or reward that always fails teaches nothing: steps without a single episode end the run as bad ones do.
@@ -98,7 +108,18 @@ export class Trainer {
     const learningRate = learningRateAt(config, step)
     const update = poisoned
       ? NO_UPDATE
-      : await learn({ policy, reference, algorithm, lesson, config, learningRate, step })
+      : await learn({
+          policy,
+          supply,
+          algorithm,
+          groups: play.groups,
+          demonstrations,
+          lesson,
+          context,
+          config,
+          learningRate,
+        })
+    await supply.follow()
     const metrics = stepMetrics({
       step,
       play,
@@ -113,7 +134,13 @@ export class Trainer {
         wallSeconds: this.wallSeconds(),
       },
     })
-    this.state = { step, curriculum: curriculum.state(), totals: addStep(this.state.totals, metrics) }
+    this.state = {
+      step,
+      curriculum: curriculum.state(),
+      algorithm: asSaved(lesson.state),
+      totals: addStep(this.state.totals, metrics),
+    }
+    this.lastSkip = metrics.skipped ?? this.lastSkip
     await run.appendStep(metrics, episodeRecords(step, play.groups, lesson, chat.tokenizer, config.episodesPerStep))
     if (play.dropped.length > 0) this.emit({ type: 'dropped', step, episodes: play.dropped })
     this.emit({ type: 'step', metrics, steps: config.steps })
@@ -143,8 +170,8 @@ export class Trainer {
 
   /** Takes up the last checkpoint, if there is one, and forgets what was written after it. */
   private async restore(): Promise<void> {
-    const { run, policy, parts } = this.context
-    const state = await loadCheckpoint(run.path, policy)
+    const { run, policy, parts, supply } = this.context
+    const state = await loadCheckpoint(run.path, policy, supply)
     if (state) {
       this.state = state
       parts.curriculum.restore(state.curriculum)
@@ -173,8 +200,9 @@ export class Trainer {
       })
       const plays = { problemsPerCell, plays: randomPlays, seed, turnTimeoutMs: config.limits.turnTimeoutMs }
       const random = phase === 'before' && randomPlays > 0 ? await randomPlayer(parts.tasks, plays) : []
-      const { rows, tasks, languages, overall, dropped } = result
-      const record = { phase, step: this.state.step, rows, tasks, languages, overall, random, dropped }
+      const { rows, tasks, languages, overall, dropped, lost } = result
+      const means = { rows, tasks, languages, overall, random, dropped }
+      const record = { phase, step: this.state.step, ...means, ...(lost.length > 0 && { lost }) }
       await run.appendEvaluation(record)
       this.evaluations.push(record)
       this.emit({ type: 'evaluation', record })
@@ -186,11 +214,11 @@ export class Trainer {
   }
 
   private async checkpoint(): Promise<void> {
-    const { run, policy } = this.context
+    const { run, policy, supply } = this.context
     this.state.totals.wallSeconds = this.wallSeconds()
     this.clock = performance.now()
     await run.sync()
-    const folder = await saveCheckpoint(run.path, policy, this.state)
+    const folder = await saveCheckpoint(run.path, policy, this.state, supply)
     this.emit({ type: 'checkpoint', step: this.state.step, folder })
   }
 
@@ -216,7 +244,8 @@ export class Trainer {
   private summary(finished: boolean): Summary {
     const { config, run } = this.context
     const totals = { ...this.state.totals, wallSeconds: this.wallSeconds() }
-    return summarize({ config, out: run.path, step: this.state.step, totals, evaluations: this.evaluations, finished })
+    const { evaluations, lastSkip } = this
+    return summarize({ config, out: run.path, step: this.state.step, totals, evaluations, finished, lastSkip })
   }
 
   private wallSeconds(): number {
@@ -226,6 +255,11 @@ export class Trainer {
   private emit(event: TrainEvent): void {
     this.context.options.onEvent?.(event)
   }
+}
+
+/** As a checkpoint would bring it back, so that resumed and uninterrupted runs see the same. */
+function asSaved(state: Json | undefined): Json {
+  return state === undefined ? null : (JSON.parse(JSON.stringify(state)) as Json)
 }
 
 function seconds(from: number, to = performance.now()): number {

@@ -45,6 +45,8 @@ export interface StepMetrics {
   entropy: number | null
   /** What the loss reports: clipFraction, ratio, kl. */
   [lossMetric: `loss/${string}`]: number
+  /** What the algorithm reports of its lesson. */
+  [algorithmMetric: `algorithm/${string}`]: number
   dropped: Record<string, number>
   /** Why the step was skipped; null when it was not. */
   skipped: string | null
@@ -74,6 +76,8 @@ export interface EvaluationRecord extends Aggregates {
   rows: EvaluationRow[]
   random: RandomRow[]
   dropped: Record<string, number>
+  /** Tasks that nothing is known of, where there are any. */
+  lost?: LostTask[]
 }
 
 export type EvaluationPhase = 'before' | 'during' | 'after'
@@ -95,6 +99,8 @@ export interface Totals {
 export interface RunState {
   step: number
   curriculum: Json
+  /** What the algorithm remembers from step to step. */
+  algorithm: Json
   totals: Totals
 }
 
@@ -106,6 +112,8 @@ export interface Summary {
   steps: number
   /** False when the run was interrupted and can be resumed. */
   finished: boolean
+  /** Why nothing came of a run that went to its end: every step was skipped, or every episode of an evaluation dropped. */
+  failure?: string
   wallSeconds: number
   evaluation: {
     before: EvaluationRow[]
