@@ -118,6 +118,7 @@ export const lolPart = objective({
   summary: 'Likelihood of whole replies with clipped importance weights against the reference.',
   formula: 'l = -sg[clip(rho, 1 - clip, 1 + clip)] A lp',
   use: 'Advantages that are not negative.',
+  needs: { reference: 'initial' },
   options: z.strictObject({ ratio: z.enum(['sequence', 'token', 'none']).default('sequence'), ...clip }),
   make: lolLoss,
 })

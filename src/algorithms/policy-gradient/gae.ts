@@ -6,7 +6,8 @@ import { rewardsLessKl, whitenTokens } from './returns.js'
 
 /**
  * Generalized advantage estimation over the trainable tokens of one sequence. Tokens between them, such as what an
- * environment said, are passed over: the value after a token is that at the next trainable one, 0 after the last.
+ * environment said, are passed over: the value after a token is that at the next trainable one, 0 after the last (also where
+ * a limit cut the reply off).
  *
  *     delta_t = r_t + gamma V_next - V_t;   A_t = delta_t + gamma lambda A_next;   Ret_t = A_t + V_t
  *

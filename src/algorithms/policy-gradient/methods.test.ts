@@ -189,6 +189,31 @@ test('no two methods have the same gradient on the same samples', () => {
   }
 })
 
+test('a method keeps its own defaults of shared options', () => {
+  const defaults = (name: string): Record<string, unknown> =>
+    methods.find((candidate) => candidate.name === name)!.options.parse({}) as Record<string, unknown>
+  assert.equal(defaults('dapo').clipHigh, 0.28)
+  assert.equal(defaults('vapo').valueWarmup, 50)
+  assert.equal(defaults('ppo').klInReward, 0.05)
+  assert.equal(defaults('opsm').klEstimator, 'unbiased')
+  assert.equal(defaults('reinforce-plus-plus-baseline').klEstimator, 'k2')
+})
+
+test('rewards where they fall: at the end, at the end of turns, at tokens', () => {
+  const trajectory: Trajectory = {
+    ...testTrajectory(1, { length: 4 }),
+    mask: Uint8Array.of(0, 1, 1, 0, 1, 0),
+    turnRewards: [0.25, 0.5],
+    tokenRewards: Float32Array.of(9, 0, 2, 9, -1, 9),
+  }
+  const placed = (source: pg.RewardSource): number[] => [
+    ...pg.placedRewards(source)([{ problem: trajectory.problem, trajectories: [trajectory] }])[0][0],
+  ]
+  assert.deepEqual(placed('outcome'), [0, 0, 0, 0, 1, 0])
+  assert.deepEqual(placed('turn'), [0, 0, 0.25, 0, 0.75, 0])
+  assert.deepEqual(placed('token'), [0, 0, 2, 0, -1, 0])
+})
+
 test('grpo with its options is the grpo of the folder above, compiled', () => {
   const [ours, theirs] = [make('grpo'), plainGrpo()].map((algorithm) => stepOf(algorithm, groups))
   assert.deepEqual(ours.gradient, theirs.gradient)

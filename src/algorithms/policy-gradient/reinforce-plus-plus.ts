@@ -8,7 +8,14 @@ import type { TrainSequence } from '../../policy/types.js'
 import { clipOptions } from './clip.js'
 import { klOptions } from './kl.js'
 import { aggregationOptions, method, type CommonOptions } from './method-options.js'
-import { placedRewards, returnsToGo, rewardsLessKl, whitenTokens } from './returns.js'
+import {
+  placedRewards,
+  returnsToGo,
+  REWARD_SOURCES,
+  rewardsLessKl,
+  whitenTokens,
+  type RewardSource,
+} from './returns.js'
 import { spread } from './baselines.js'
 
 /**
@@ -61,7 +68,7 @@ export function centredThenWhitened(over: 'tokens' | 'sequences'): AdvantageEsti
 /** A method whose advantages are made from rewards by `refine`, once sequences are scored. */
 export function refined(
   name: string,
-  options: CommonOptions & { klInReward: number; rewards: 'outcome' | 'token' },
+  options: CommonOptions & { klInReward: number; rewards: RewardSource },
   parts: Omit<ComposeOptions, 'name' | 'advantage'>,
   refine: (sequences: readonly TrainSequence[], step: number) => TrainSequence[],
 ): Algorithm {
@@ -85,8 +92,8 @@ export const rewardOptions = {
   gamma: z.number().min(0).max(1).default(1),
   /** Weight of olp - rlp taken from the reward of every token; 0 needs no reference. */
   klInReward: z.number().min(0).default(0),
-  /** The whole reward at the end, or process rewards where trajectories carry them. */
-  rewards: z.enum(['outcome', 'token']).default('outcome'),
+  /** The whole reward at the end, or what turns or tokens earned where trajectories tell. */
+  rewards: z.enum(REWARD_SOURCES).default('outcome'),
 }
 
 export const centredThenWhitenedPart = objective({

@@ -1,20 +1,35 @@
 import { MyriadError } from '../../core/index.js'
 import type { TrainSequence } from '../../policy/types.js'
+import { turnRewards, turnSpans } from '../credit/turns.js'
 import type { AdvantageEstimator } from '../types.js'
 import { meanOf } from './token-loss.js'
 
+/** Where rewards fall: at the end, at the end of each turn, or where a process reward put them. */
+export const REWARD_SOURCES = ['outcome', 'turn', 'token'] as const
+export type RewardSource = (typeof REWARD_SOURCES)[number]
+
 /**
- * Rewards where they fall: the whole reward on the last sampled token, or, with 'token', what a process reward gave each
- * sampled token (the whole on the last one where there is none). [group][trajectory][token]
+ * Rewards where they fall: [group][trajectory][token].
  *
- * @example compose({ advantage: placedRewards(), ... }) // `refine` then makes advantages of them
+ * - `outcome` the whole reward on the last sampled token
+ * - `turn` what each turn earned on its last token, and the rest of the whole on the last of all
+ * - `token` what a process reward gave each sampled token; the whole on the last one where there was none
+ *
+ * @throws MyriadError 'usage' from the estimator where a trajectory tells another number of turn rewards than it has turns
+ * @example compose({ advantage: placedRewards('outcome'), ... }) // `refine` then makes advantages of them
  */
-export function placedRewards(source: 'outcome' | 'token' = 'outcome'): AdvantageEstimator {
+export function placedRewards(source: RewardSource): AdvantageEstimator {
   return (groups) =>
     groups.map(({ trajectories }) =>
-      trajectories.map(({ mask, reward, tokenRewards }) => {
+      trajectories.map((trajectory) => {
+        const { mask, reward, tokenRewards } = trajectory
         if (source === 'token' && tokenRewards) return tokenRewards.map((value, t) => (mask[t] ? value : 0))
         const rewards = new Float32Array(mask.length)
+        if (source === 'turn') {
+          const earned = turnRewards(trajectory)
+          turnSpans(mask).forEach(({ end }, k) => (rewards[end - 1] = earned[k]))
+          return rewards
+        }
         const last = mask.lastIndexOf(1)
         if (last >= 0) rewards[last] = reward
         return rewards
