@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { createRandom, deriveSeed } from '../../core/index.js'
+import { createRandom, deriveSeed, MyriadError } from '../../core/index.js'
 import type { SequenceInfo } from '../../policy/types.js'
 import { hasVariance } from '../advantages.js'
 import { FIRST_STEP, sequenceOf } from '../compose.js'
@@ -104,6 +104,7 @@ export function pairGroups(
  * advantages, for display, are wins minus losses.
  *
  * @param compare the comparisons of each group, by places in it; it sees only replies with a trainable token
+ * @throws MyriadError 'numeric' on a reward that is not finite
  * @example lessonOf(groups, options, context, (usable) => pairGroups(usable, options, context))
  */
 export function lessonOf(
@@ -112,6 +113,8 @@ export function lessonOf(
   context: LearnContext = FIRST_STEP,
   compare: (groups: readonly Group[], context: LearnContext) => Comparisons[],
 ): Lesson {
+  const bad = given.flatMap(({ trajectories }) => trajectories).find(({ reward }) => !Number.isFinite(reward))
+  if (bad) throw new MyriadError('numeric', `a group holds the reward ${bad.reward}; rewards must be finite`)
   const groups = handleOverlong(given, options.truncated === 'keep' ? 'keep' : 'mask')
   const places = groups.map(({ trajectories }) =>
     trajectories.flatMap(({ mask }, place) => (mask.includes(1) ? [place] : [])),

@@ -176,7 +176,6 @@ test('KTO of two judged replies has the value worked out by hand', () => {
   assert.ok(Math.abs(2 * gradient[0] + 0.02486) < 1e-6)
   assert.ok(Math.abs(2 * gradient[10] - 0.024613) < 1e-6)
   assert.ok(Math.abs(metrics.baseline - 0.5) < 1e-12)
-  assert.throws(() => preference.ktoLoss({ baseline: 'mismatched' }).evaluate(judged), { code: 'usage' })
   // Log-ratios 2 and -2: z is their mean, 0; each other's, -2 (held at 0) and 2; or none.
   const baselineOf = (baseline: 'batch' | 'opposite' | 'none'): number =>
     preference.ktoLoss({ baseline }).evaluate(judged).metrics.baseline
@@ -235,6 +234,8 @@ test('the gradients of KTO treat the baseline as a constant', () => {
   const tokens = pairOf([-18, -27], [-25, -28], [10, 14])
   const { gradient, metrics } = preference.ktoLoss({ baseline: 'batch' }).evaluate(tokens)
   assert.equal(+metrics.baseline.toFixed(9), 4)
+  const alone = preference.ktoLoss({ baseline: 'mismatched' }).evaluate(tokens)
+  assert.equal(alone.metrics.baseline, metrics.baseline, 'nothing is mismatched here')
   const slope = 0.1 * preference.sigmoidSlope(0.1 * (7 - 4))
   assert.ok(Math.abs(gradient[0] + slope / 2) < 1e-12)
 })
@@ -267,6 +268,23 @@ test('what a loss needs and does not get is named', () => {
   const huge = pairOf([-1, -2], [-1, -1], [1, 1], [1e300, -1e300])
   assert.throws(() => made(preference.rebel.loss).evaluate(huge), { code: 'numeric' })
   assert.throws(() => preference.robustMargin(0, 0.5), { code: 'usage' })
+})
+
+test('metrics of a batch of pairs', () => {
+  const { metrics } = made(preference.hingeDpo.loss).evaluate(pairOf([-18, -27], [-20, -25], [10, 14]))
+  assert.deepEqual(
+    Object.entries(metrics).map(([name, value]) => [name, +value.toFixed(9)]),
+    [
+      ['accuracy', 1],
+      ['margin', 4],
+      ['chosenLogRatio', 2],
+      ['active', 1],
+    ],
+  )
+  assert.equal(
+    made(preference.hingeDpo.loss, { beta: 1 }).evaluate(pairOf([-18, -27], [-20, -25], [10, 14])).metrics.active,
+    0,
+  )
 })
 
 test('Plackett-Luce of two is Bradley-Terry, and of three the product of its draws', () => {

@@ -82,6 +82,11 @@ for (const { name } of methods)
     assert.ok(result.gradient.some((slope) => slope !== 0))
   })
 
+test('a reward that is not finite is named', () => {
+  assert.throws(() => made('dpo').learn([groupOf([1, NaN])]), { code: 'numeric' })
+  assert.throws(() => made('kto').learn([groupOf([1, Infinity])]), { code: 'numeric' })
+})
+
 test('the best is compared with the worst; ties and lone replies make no pair', () => {
   const choose = (rewards: number[], pairing: (typeof preference.PAIRINGS)[number], minimumGap = 0): number[][] =>
     preference.choosePairs(rewards, { pairing, minimumGap })

@@ -48,22 +48,23 @@ export function pairLoss(options: PairLossOptions): Loss {
   })
 }
 
-/** Metrics are means over pairs; accuracy is the share whose chosen log-ratio is the larger. */
+/** Metrics are means over pairs; accuracy is the share whose chosen log-ratio is the larger, active the share that teaches. */
 export function meanOverPairs(pairs: readonly Pair[], compare: PairLossOptions['compare']): SequenceTerms {
   const slopes = new Map<Pair['chosen'], number>()
   const add = (completion: Pair['chosen'], slope: number): void => {
     slopes.set(completion, (slopes.get(completion) ?? 0) + slope / pairs.length)
   }
-  let [value, accuracy, margin, chosenLogRatio] = [0, 0, 0, 0]
+  let [value, accuracy, margin, chosenLogRatio, active] = [0, 0, 0, 0, 0]
   for (const pair of pairs) {
     const terms = compare(pair)
     value += terms.value / pairs.length
     add(pair.chosen, terms.chosen)
     add(pair.rejected, terms.rejected)
     const [won, lost] = [logRatio(pair.chosen), logRatio(pair.rejected)]
+    active += terms.chosen !== 0 || terms.rejected !== 0 ? 1 / pairs.length : 0
     accuracy += won > lost ? 1 / pairs.length : 0
     margin += (won - lost) / pairs.length
     chosenLogRatio += won / pairs.length
   }
-  return { value, slopes, metrics: pairs.length === 0 ? {} : { accuracy, margin, chosenLogRatio } }
+  return { value, slopes, metrics: pairs.length === 0 ? {} : { accuracy, margin, chosenLogRatio, active } }
 }

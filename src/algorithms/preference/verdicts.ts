@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { MyriadError } from '../../core/index.js'
 import type { Loss, TrainSequence } from '../../policy/types.js'
 import { objective } from '../objective.js'
 import type { Algorithm, Group, Lesson } from '../types.js'
@@ -18,7 +17,8 @@ export interface KtoOptions {
   /**
    * Where the baseline z comes from, a constant of each batch and never below 0:
    * `batch` the mean log-ratio of all judged replies, which on-line are samples of the policy: an estimate of its KL;
-   * `mismatched` the mean log-ratio of the sequences whose role is `sample`: replies to other prompts (TRL);
+   * `mismatched` the mean log-ratio of the sequences whose role is `sample`: replies to other prompts (TRL). A batch that
+   * holds none (a lone prompt) has the baseline `batch`;
    * `opposite` the mean log-ratio of the other class (OpenRLHF; there it is not a constant);
    * `none` 0, which is APO-zero without pairs (TRL "apo_zero_unpaired").
    */
@@ -33,7 +33,7 @@ export interface KtoOptions {
  *
  * z is a constant for derivatives. Source: arXiv 2402.01306; TRL KTOTrainer.
  *
- * @throws MyriadError (when evaluated) 'usage' without reference logprobs, or without mismatched sequences where asked for
+ * @throws MyriadError (when evaluated) 'usage' without reference logprobs
  * @example ktoLoss({ beta: 0.1, baseline: 'batch' })
  */
 export function ktoLoss(options: KtoOptions = {}): Loss {
@@ -66,20 +66,12 @@ function baselineOf(
   isChosen: boolean,
 ): number {
   if (baseline === 'none') return 0
-  const rows = completions.filter(({ info }) => {
-    if (baseline === 'mismatched') return info.role === 'sample'
-    if (baseline === 'batch') return info.role === 'chosen' || info.role === 'rejected'
-    return info.role === (isChosen ? 'rejected' : 'chosen')
+  const hasMismatched = completions.some(({ info }) => info.role === 'sample')
+  const rows = completions.filter(({ info: { role } }) => {
+    if (baseline === 'opposite') return role === (isChosen ? 'rejected' : 'chosen')
+    return baseline === 'mismatched' && hasMismatched ? role === 'sample' : role === 'chosen' || role === 'rejected'
   })
-  if (rows.length === 0) {
-    if (baseline === 'mismatched')
-      throw new MyriadError(
-        'usage',
-        'KTO with a mismatched baseline needs sequences of role "sample": other prompts\' replies',
-      )
-    return 0
-  }
-  return Math.max(0, rows.reduce((sum, row) => sum + logRatio(row), 0) / rows.length)
+  return rows.length === 0 ? 0 : Math.max(0, rows.reduce((sum, row) => sum + logRatio(row), 0) / rows.length)
 }
 
 /** Replies above the mean reward of their group are desirable, those below are not; at the mean they are left out. */
