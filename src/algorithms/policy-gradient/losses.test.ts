@@ -69,6 +69,8 @@ test('gspo-token: with one advantage a sequence its gradient is that of gspo', (
     const same = { ...tokens, advantages, weights }
     const [whole, byToken] = [pg.gspoLoss(range), pg.gspoTokenLoss(range)].map((loss) => loss.evaluate(same).gradient)
     whole.forEach((slope, t) => near(byToken[t], slope))
+    const [mixed, mixedByToken] = [pg.gspoLoss(range), pg.gspoTokenLoss(range)].map((loss) => loss.evaluate(tokens))
+    assert.notDeepEqual(mixed.gradient, mixedByToken.gradient)
   }
   assertLossEdges(pg.gspoTokenLoss(range))
   assertLossEdges(pg.klLoss('straight-through'))
@@ -136,6 +138,13 @@ test('agro: rewards equal to beta times the log-ratio are an optimum; a group of
   // On-policy and at the reference: minus the advantage against the group's mean, over n - 1.
   const { gradient } = pg.agroLoss(0.1).evaluate(tokens)
   assert.deepEqual([...gradient], [0.5, 0.5, 0.5, -0.5, -0.5])
+  const silenced = { ...tokens, weights: tokens.weights.map((weight, t) => (tokens.segments[t] === 0 ? 0 : weight)) }
+  assert.ok(
+    pg
+      .agroLoss(0.1)
+      .evaluate(silenced)
+      .gradient.every((slope) => slope === 0),
+  )
   const alone = { ...tokens, sequences: tokens.sequences.map((info, group) => ({ ...info, group })) }
   assert.ok(
     pg

@@ -424,6 +424,8 @@ test('staleness: who may begin, who is silenced, and proximal logprobs between t
   const lesson = make('decoupled-ppo').learn([group])
   assert.deepEqual(lesson.origins, [{ group: 0, trajectory: 1 }])
   assert.ok(lesson.sequences[0].advantages[3] < 0, 'the silenced one still counts in the mean')
+  // Exactly as far behind as allowed is still learnt from.
+  assert.equal(make('decoupled-ppo', { maxStaleness: 5 }).learn([group]).sequences.length, 2)
   const versions = { behaviour: 2, proximal: 3, current: 6 }
   all(pg.loglinearProximal([-1], [-3], versions), [-2.5])
 })
