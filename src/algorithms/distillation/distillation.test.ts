@@ -81,7 +81,7 @@ test('divergences, their top-K forms, sampled forms and IW-OPD are those of TRL'
     const lossOf = (): Loss => {
       if (name === 'full') return distillation.divergenceLoss({ beta, temperature, support: 'renormalize' })
       if (name === 'top') return distillation.divergenceLoss({ beta, support: tail ? 'tail' : 'renormalize' })
-      if (name === 'clipped-full') return distillation.divergenceLoss({ beta, support: 'full', importanceCap: cap })
+      if (name === 'clipped-full') return distillation.divergenceLoss({ beta, support: 'full', weightCap: cap })
       return distillation.sampledReverseKl('score', cap)
     }
     if (name === 'iw-opd') {
@@ -201,7 +201,7 @@ test('what is held constant has no slope: the score form and importance weights'
     tokens.weights.map((c, t) => c * (tokens.logprobs[t] - tokens.teacherLogprobs![t])),
   )
   const plain = distillation.divergenceLoss({ beta: 1 }).evaluate(tokens)
-  const weighted = distillation.divergenceLoss({ beta: 1, importanceCap: 1.1 }).evaluate(tokens)
+  const weighted = distillation.divergenceLoss({ beta: 1, weightCap: 1.1 }).evaluate(tokens)
   assert.ok(weighted.gradient.every((slope) => slope === 0))
   close(
     weighted.alternativesGradient!,

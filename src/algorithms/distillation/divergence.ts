@@ -109,7 +109,7 @@ function normalized(logs: readonly number[]): number[] {
 
 export interface DivergenceLossOptions extends DivergenceOptions {
   /** Each token counts min(exp(lp - olp), cap) times, a constant; null: once. */
-  importanceCap?: number | null
+  weightCap?: number | null
 }
 
 /**
@@ -120,7 +120,7 @@ export interface DivergenceLossOptions extends DivergenceOptions {
  * @throws MyriadError 'usage' from `evaluate` without alternatives of policy and teacher, 'numeric' where not finite
  * @example divergenceLoss({ beta: 0.5 })
  */
-export function divergenceLoss({ importanceCap = null, ...options }: DivergenceLossOptions): Loss {
+export function divergenceLoss({ weightCap = null, ...options }: DivergenceLossOptions): Loss {
   return {
     name: 'divergence',
     reads: { alternatives: true },
@@ -137,8 +137,7 @@ export function divergenceLoss({ importanceCap = null, ...options }: DivergenceL
           own.map((k) => teacher[k]),
           options,
         )
-        const importance =
-          importanceCap === null ? 1 : Math.min(importanceCap, clampedExp(logprobs[t] - oldLogprobs[t]).value)
+        const importance = weightCap === null ? 1 : Math.min(weightCap, clampedExp(logprobs[t] - oldLogprobs[t]).value)
         const weight = weights[t] * importance
         value += weight * part.value
         own.forEach((k, i) => (alternativesGradient[k] = weight * part.slopes[i]))
@@ -182,11 +181,11 @@ export const divergenceOptions = (
     .nullable()
     .default(defaults.elementLimit ?? null),
   /** Bound of the importance weight of a token; null: no weight. */
-  importanceCap: z
+  weightCap: z
     .number()
     .positive()
     .nullable()
-    .default(defaults.importanceCap ?? null),
+    .default(defaults.weightCap ?? null),
   /** Alternatives a token: the policy's most probable ones. The size of the vocabulary for exact divergences. */
   alternatives: z
     .int()
@@ -209,8 +208,8 @@ const about = {
 }
 
 const lossOptions = (beta: number) => {
-  const { support, temperature, importanceCap } = divergenceOptions({ beta })
-  return { support, temperature, importanceCap }
+  const { support, temperature, weightCap } = divergenceOptions({ beta })
+  return { support, temperature, weightCap }
 }
 
 export const forwardKl = objective({

@@ -39,7 +39,7 @@ export const sdpo = objective({
   use: "Groups with some success. The loop cannot yet put a sibling (siblingSolutions) or feedback into the teacher's prompt.",
   rows: [],
   options: z.strictObject({
-    ...divergenceOptions({ beta: 1, importanceCap: 2, alternatives: 100 }),
+    ...divergenceOptions({ beta: 1, weightCap: 2, alternatives: 100 }),
     ...averaging,
     mode: z.enum(['sampled', 'topk']).default('sampled'),
     /** Rewards from this on are successes. */
@@ -48,11 +48,11 @@ export const sdpo = objective({
     own: z.boolean().default(false),
   }),
   make: (options) => {
-    const { mode, importanceCap, alternatives } = options
+    const { mode, weightCap, alternatives } = options
     return mix({
       name: 'sdpo',
       needs: { teacher: 'privileged', old: true, ...(mode === 'topk' ? { alternatives } : {}) },
-      loss: mode === 'topk' ? divergenceOf(options) : sampledReverseKl('score', importanceCap),
+      loss: mode === 'topk' ? divergenceOf(options) : sampledReverseKl('score', weightCap),
       weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
       teach: (group, _, { seed, step }, index) => {
         const random = createRandom(deriveSeed(seed, 'sdpo', step, index))

@@ -29,7 +29,7 @@ export function distil(
       teacher,
       alternatives: options.alternatives,
       ...(on === 'demonstrations' ? { demonstrations: true } : {}),
-      ...(options.importanceCap === null ? {} : { old: true }),
+      ...(options.weightCap === null ? {} : { old: true }),
     },
     loss: divergenceOf(options),
     weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
@@ -136,7 +136,7 @@ export const sdft = objective({
   use: 'To learn from demonstrations without forgetting. Needs a model that makes use of what it is shown.',
   rows: [],
   options: z.strictObject({
-    ...divergenceOptions({ beta: 0.5, alternatives: 100, importanceCap: 2 }),
+    ...divergenceOptions({ beta: 0.5, alternatives: 100, weightCap: 2 }),
     ...averaging,
     /** So many sampled tokens at the beginning of a reply are left out. */
     skip: z.int().min(0).default(0),

@@ -25,12 +25,12 @@ export const TEACHER_GAP = 20
  *
  * @throws MyriadError 'usage' from `evaluate` without teacher logprobs
  */
-export function sampledReverseKl(form: 'score' | 'k2', importanceCap: number | null = null): Loss {
+export function sampledReverseKl(form: 'score' | 'k2', weightCap: number | null = null): Loss {
   return tokenLoss(`sampled-reverse-kl-${form}`, ({ logprobs, oldLogprobs, teacherLogprobs }, t) => {
     if (!teacherLogprobs) throw new MyriadError('usage', 'sampled reverse KL needs teacher logprobs; ask for a teacher')
     const raw = logprobs[t] - teacherLogprobs[t]
     const gap = held(raw)
-    const weight = importanceCap === null ? 1 : Math.min(importanceCap, clampedExp(logprobs[t] - oldLogprobs[t]).value)
+    const weight = weightCap === null ? 1 : Math.min(weightCap, clampedExp(logprobs[t] - oldLogprobs[t]).value)
     if (form === 'score') return { value: weight * gap * logprobs[t], slope: weight * gap }
     const { value } = klEstimate('k2', gap, 0, 0)
     return { value: weight * value, slope: gap === raw ? weight * gap : 0 }
@@ -132,7 +132,7 @@ const loss = {
   needs: { teacher: 'model' as const },
   options: z.strictObject({
     /** Bound of the importance weight; null: no weight. */
-    importanceCap: z.number().positive().nullable().default(null),
+    weightCap: z.number().positive().nullable().default(null),
   }),
 }
 
@@ -143,7 +143,7 @@ export const sampledReverseKlPart = objective({
   formula: 'sg(lp - lpT) lp;  slope lp - lpT',
   reference: 'TRL compute_sampled_token_self_distillation_loss; joschu.net/blog/kl-approx',
   use: 'A teacher that tells one logprob a token. On own samples only. Its value means nothing.',
-  make: ({ importanceCap }) => sampledReverseKl('score', importanceCap),
+  make: ({ weightCap }) => sampledReverseKl('score', weightCap),
 })
 
 export const sampledK2Part = objective({
@@ -153,7 +153,7 @@ export const sampledK2Part = objective({
   formula: '(lp - lpT)^2 / 2;  slope lp - lpT',
   reference: 'joschu.net/blog/kl-approx, estimator k2',
   use: 'As sampled-reverse-kl, with a value to watch. Off policy it still pulls lp to lpT.',
-  make: ({ importanceCap }) => sampledReverseKl('k2', importanceCap),
+  make: ({ weightCap }) => sampledReverseKl('k2', weightCap),
 })
 
 export const sampledDistillation = objective({
@@ -170,8 +170,8 @@ export const sampledDistillation = objective({
   make: (options) =>
     mix({
       name: 'sampled-distillation',
-      needs: { teacher: 'model', ...(options.importanceCap === null ? {} : { old: true }) },
-      loss: sampledReverseKl(options.form, options.importanceCap),
+      needs: { teacher: 'model', ...(options.weightCap === null ? {} : { old: true }) },
+      loss: sampledReverseKl(options.form, options.weightCap),
       weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
       teach: ({ trajectories }) => ({ samples: trajectories.map(() => 0) }),
     }),
