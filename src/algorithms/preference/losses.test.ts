@@ -270,6 +270,35 @@ test('what a loss needs and does not get is named', () => {
   assert.throws(() => preference.robustMargin(0, 0.5), { code: 'usage' })
 })
 
+test('Nash learning pulls by win rates and back to the reference, token by token', () => {
+  const tokens = batchOf([
+    { logprobs: [-1, -2], reference: [-1.5, -2] },
+    { logprobs: [-3], reference: [-2] },
+  ])
+  tokens.advantages.set([0.5, 0.5, -0.25])
+  const { gradient, metrics } = preference.nashLoss(0.2).evaluate(tokens)
+  const expected = [-0.5 + 0.2 * 0.5, -0.5, 0.25 - 0.2].map((slope) => slope / 2)
+  expected.forEach((slope, t) => assert.ok(Math.abs(gradient[t] - slope) < 1e-12, `token ${t}: ${gradient[t]}`))
+  assert.ok(Math.abs(metrics.kl + 0.5 / 3) < 1e-12)
+})
+
+test("SPPO's targets are win rates over beta", () => {
+  // Rates 0.8 and 0.3 at beta 0.1: targets 3 and -2 of log-ratios 2 and -2.
+  const { value, gradient } = preference.sppoLoss(0.1).evaluate(pairOf([-18, -27], [-20, -25], [10, 14], [0.8, 0.3]))
+  assert.ok(Math.abs(value - 0.5) < 1e-9)
+  assert.ok(Math.abs(gradient[0] + 1) < 1e-9 && Math.abs(gradient[10]) < 1e-9)
+})
+
+test('REBEL of means divides each log-ratio by its length', () => {
+  // Moved by 0.2 and -1/7 a token, rewards 1 apart.
+  const { value, gradient } = preference
+    .rebelLoss({ normalization: 'mean', eta: 0.5 })
+    .evaluate(pairOf([-18, -27], [-20, -25], [10, 14]))
+  const gap = 0.2 + 1 / 7 - 0.5
+  assert.ok(Math.abs(value - gap * gap) < 1e-12)
+  assert.ok(Math.abs(gradient[0] - (2 * gap) / 10) < 1e-12 && Math.abs(gradient[10] + (2 * gap) / 14) < 1e-12)
+})
+
 test('metrics of a batch of pairs', () => {
   const { metrics } = made(preference.hingeDpo.loss).evaluate(pairOf([-18, -27], [-20, -25], [10, 14]))
   assert.deepEqual(
