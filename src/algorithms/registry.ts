@@ -1,6 +1,8 @@
 import { MyriadError, suggestion } from '../core/index.js'
+import { afterTrainingObjectives } from './after-training/index.js'
 import { article, composedMethod } from './composed.js'
 import { creditObjectives } from './credit/index.js'
+import { distillationObjectives } from './distillation/index.js'
 import { explorationObjectives } from './exploration/index.js'
 import { labelFreeObjectives } from './label-free/index.js'
 import { multiObjectives } from './multi/index.js'
@@ -8,6 +10,7 @@ import { FAMILIES, type Objective } from './objective.js'
 import { makeObjective } from './options.js'
 import { policyGradientObjectives } from './policy-gradient/index.js'
 import { preferenceObjectives } from './preference/index.js'
+import { rewardModelObjectives } from './reward-model/index.js'
 import { supervisedObjectives } from './supervised/index.js'
 import type { Algorithm } from './types.js'
 import { valueBasedObjectives } from './value-based/index.js'
@@ -19,7 +22,10 @@ const builtIn: readonly Objective[] = [
   ...explorationObjectives,
   ...labelFreeObjectives,
   ...preferenceObjectives,
+  ...rewardModelObjectives,
   ...supervisedObjectives,
+  ...distillationObjectives,
+  ...afterTrainingObjectives,
   ...valueBasedObjectives,
 ]
 

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { algorithmsCommand } from './algorithms.js'
 import { convertCommand } from './convert.js'
 import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
@@ -58,6 +59,7 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     sampleCommand,
     tasksCommand,
     rewardsCommand,
+    algorithmsCommand,
     languagesCommand,
     scoreCommand,
     reportCommand,
