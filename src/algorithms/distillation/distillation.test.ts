@@ -427,6 +427,39 @@ test('MiniLLM: returns to the end by length, whitened; the ends of gamma', () =>
   close(demonstration.advantages, [0, 1, 1, 1])
 })
 
+const miniLlm = JSON.parse(
+  readFileSync(new URL('../../../src/algorithms/distillation/minillm.fixture.json', import.meta.url), 'utf8'),
+) as {
+  vocabulary: number
+  lengths: number[]
+  student: number[][]
+  teacher: number[][]
+  returns: { gamma: number; lengthNormalization: boolean; returns: number[][] }[]
+  singleStep: { value: number; slopes: number[] }
+}
+
+test('returns and single steps of MiniLLM are those of TRL 1.0', () => {
+  const { vocabulary: size, lengths, returns, singleStep } = miniLlm
+  for (const { returns: expected, ...options } of returns)
+    lengths.forEach((length, i) => {
+      const first = (values: number[]): number[] => values.filter((_, k) => k % size === 0)
+      const own = first(miniLlm.student[i])
+      const gaps = Float32Array.from(first(miniLlm.teacher[i]), (logprob, t) => logprob - own[t])
+      close(distillation.miniLlmReturns(gaps, new Uint8Array(length).fill(1), options), expected[i], 1e-5)
+    })
+  const rows = lengths.flatMap((length, i) => Array.from({ length }, (_, t) => ({ i, t })))
+  let value = 0
+  const slopes = rows.flatMap(({ i, t }) => {
+    const cut = (values: number[]): number[] => values.slice(t * size, (t + 1) * size)
+    const step = distillation.divergence(cut(miniLlm.student[i]), cut(miniLlm.teacher[i]), { beta: 1 })
+    value += step.value / rows.length
+    const total = step.slopes.reduce((a, b) => a + b, 0)
+    return cut(miniLlm.student[i]).map((logprob, v) => (step.slopes[v] - Math.exp(logprob) * total) / rows.length)
+  })
+  close([value], [singleStep.value], 1e-6)
+  close(slopes, singleStep.slopes, 1e-6)
+})
+
 test('SDPO leaves out what has no successful sibling; SDFT keeps all, and may skip the beginning', () => {
   const group = groupOf([0, 1, 0].map((reward) => testTrajectory(reward)))
   assert.deepEqual(distillation.siblingSolutions(group, { threshold: 1 }, createRandom(1)), [1, -1, 1])
@@ -442,7 +475,7 @@ test('SDPO leaves out what has no successful sibling; SDFT keeps all, and may sk
 })
 
 test('methods that share a form differ in teacher, loss or sequences', () => {
-  const losses = (method: (typeof distillation.distillationObjectives)[number]): number => {
+  const valueOf = (method: (typeof distillation.distillationObjectives)[number]): number => {
     const tokens = randomLossTokens(2, { alternatives: 3 })
     return made(method).loss.evaluate(tokens).value
   }
@@ -453,7 +486,7 @@ test('methods that share a form differ in teacher, loss or sequences', () => {
     distillation.copsd,
     distillation.sdft,
     distillation.onPolicyDivergence,
-  ].map(losses)
+  ].map(valueOf)
   values.forEach((value, i) => values.slice(i + 1).forEach((other) => assert.ok(Math.abs(value - other) > 1e-4)))
 })
 

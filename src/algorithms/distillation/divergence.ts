@@ -28,21 +28,21 @@ export interface DivergenceOptions {
 }
 
 /** What one outcome adds, as a function of its logprobs, and the derivative with respect to that of S. */
-function element(beta: number, logS: number, logT: number): { value: number; slope: number } {
-  const [s, t] = [Math.exp(logS), Math.exp(logT)]
+function element(beta: number, logS: number, logT: number, into: { value: number; slope: number }): void {
   if (beta === 0 || beta === 1) {
     const ratio = logS - logT
     const clamped = Math.max(-LOG_RATIO_LIMIT, Math.min(LOG_RATIO_LIMIT, ratio))
     const inside = clamped === ratio ? 1 : 0
-    return beta === 0
-      ? { value: -t * clamped, slope: -t * inside }
-      : { value: s * clamped, slope: s * (clamped + inside) }
+    const p = Math.exp(beta === 0 ? logT : logS)
+    into.value = beta === 0 ? -p * clamped : p * clamped
+    into.slope = beta === 0 ? -p * inside : p * (clamped + inside)
+    return
   }
-  const [a, b] = [logS + Math.log1p(-beta), logT + Math.log(beta)]
-  const high = Math.max(a, b)
-  const logM = high + Math.log(Math.exp(a - high) + Math.exp(b - high))
-  const own = (1 - beta) * s * (logS - logM)
-  return { value: beta * t * (logT - logM) + own, slope: own }
+  const [s, t] = [Math.exp(logS), Math.exp(logT)]
+  const high = Math.max(logS, logT)
+  const logM = high + Math.log((1 - beta) * Math.exp(logS - high) + beta * Math.exp(logT - high))
+  into.slope = (1 - beta) * s * (logS - logM)
+  into.value = beta * t * (logT - logM) + into.slope
 }
 
 /**
@@ -61,50 +61,64 @@ function element(beta: number, logS: number, logT: number): { value: number; slo
  *
  * @param student [outcomes], natural logs
  * @param teacher [outcomes]
+ * @returns the divergence, its slopes, and the probability of the student that the outcomes do not cover
  * @throws MyriadError 'usage' on lengths that differ, or a beta outside [0, 1]
  * @example divergence([Math.log(0.5), Math.log(0.5)], [Math.log(0.7), Math.log(0.3)], { beta: 0 }).value // 0.0823
  */
 export function divergence(
-  student: readonly number[],
-  teacher: readonly number[],
+  student: ArrayLike<number>,
+  teacher: ArrayLike<number>,
   options: DivergenceOptions,
-): { value: number; slopes: number[]; tail: number } {
+): { value: number; slopes: Float64Array; tail: number } {
   const { beta, support = 'tail', temperature = 1, elementLimit = Infinity } = options
   if (student.length !== teacher.length || !(beta >= 0 && beta <= 1))
     throw new MyriadError('usage', `divergence of ${student.length} and ${teacher.length} outcomes at beta ${beta}`)
   if (temperature !== 1 && support !== 'renormalize')
     throw new MyriadError('usage', 'a divergence at another temperature needs support "renormalize"')
-  if (student.length === 0) return { value: 0, slopes: [], tail: 1 }
-  const scaled = (logs: readonly number[]): number[] => logs.map((log) => Math.max(LOG_FLOOR, log) / temperature)
-  const [s, t] =
-    support === 'renormalize'
-      ? [normalized(scaled(student)), normalized(scaled(teacher))]
-      : [scaled(student), scaled(teacher)]
-  const terms = s.map((logS, v) => {
-    const term = element(beta, logS, t[v])
-    return term.value > elementLimit ? { value: elementLimit, slope: 0 } : term
-  })
-  let value = terms.reduce((sum, term) => sum + term.value, 0)
-  let slopes = terms.map(({ slope }) => slope)
-  const covered = mass(s)
-  if (support === 'renormalize') {
-    const total = slopes.reduce((sum, slope) => sum + slope, 0)
-    slopes = slopes.map((slope, v) => (slope - Math.exp(s[v]) * total) / temperature)
-  } else if (support === 'tail') {
-    const rest = Math.max(TAIL_MIN, 1 - covered)
-    const tail = element(beta, Math.log(rest), Math.log(Math.max(TAIL_MIN, 1 - mass(t))))
-    value += tail.value
-    if (1 - covered > TAIL_MIN) slopes = slopes.map((slope, v) => slope - (tail.slope / rest) * Math.exp(s[v]))
+  const count = student.length
+  const slopes = new Float64Array(count)
+  if (count === 0) return { value: 0, slopes, tail: 1 }
+  const s = logsOf(student, temperature, support === 'renormalize')
+  const t = logsOf(teacher, temperature, support === 'renormalize')
+  const term = { value: 0, slope: 0 }
+  let [value, total] = [0, 0]
+  for (let v = 0; v < count; v++) {
+    element(beta, s.logs[v], t.logs[v], term)
+    const cut = term.value > elementLimit
+    value += cut ? elementLimit : term.value
+    slopes[v] = cut ? 0 : term.slope
+    total += slopes[v]
   }
-  return { value, slopes: slopes.map((slope, v) => (student[v] < LOG_FLOOR ? 0 : slope)), tail: 1 - covered }
+  if (support === 'tail') {
+    const rest = Math.max(TAIL_MIN, 1 - s.mass)
+    element(beta, Math.log(rest), Math.log(Math.max(TAIL_MIN, 1 - t.mass)), term)
+    value += term.value
+    total = 1 - s.mass > TAIL_MIN ? term.slope / rest : 0
+  } else if (support === 'full') total = 0
+  for (let v = 0; v < count; v++)
+    slopes[v] = student[v] < LOG_FLOOR ? 0 : (slopes[v] - Math.exp(s.logs[v]) * total) / temperature
+  return { value, slopes, tail: 1 - s.covered }
 }
 
-const mass = (logs: readonly number[]): number => logs.reduce((sum, log) => sum + Math.exp(log), 0)
-
-function normalized(logs: readonly number[]): number[] {
-  const high = Math.max(...logs)
-  const total = high + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - high), 0))
-  return logs.map((log) => log - total)
+/** Logprobs at a temperature, their mass, and the mass there was before they were renormalized. */
+function logsOf(
+  given: ArrayLike<number>,
+  temperature: number,
+  renormalize: boolean,
+): { logs: Float64Array; mass: number; covered: number } {
+  const logs = new Float64Array(given.length)
+  let [mass, covered, high] = [0, 0, -Infinity]
+  for (let v = 0; v < logs.length; v++) {
+    const log = Math.max(LOG_FLOOR, given[v])
+    covered += Math.exp(log)
+    logs[v] = log / temperature
+    high = Math.max(high, logs[v])
+  }
+  if (!renormalize) return { logs, mass: covered, covered }
+  for (let v = 0; v < logs.length; v++) mass += Math.exp(logs[v] - high)
+  const shift = high + Math.log(mass)
+  for (let v = 0; v < logs.length; v++) logs[v] -= shift
+  return { logs, mass: 1, covered }
 }
 
 export interface DivergenceLossOptions extends DivergenceOptions {
@@ -129,18 +143,20 @@ export function divergenceLoss({ weightCap = null, ...options }: DivergenceLossO
       const count = logprobs.length
       const { ids, logprobs: student, teacher, count: width } = alternativesOfTeacher(tokens)
       const alternativesGradient = new Float64Array(student.length)
+      const [own, ours, theirs] = [new Int32Array(width), new Float64Array(width), new Float64Array(width)]
       let [value, mean, tail] = [0, 0, 0]
       for (let t = 0; t < count; t++) {
-        const own = Array.from({ length: width }, (_, k) => t * width + k).filter((k) => ids[k] >= 0)
-        const part = divergence(
-          own.map((k) => student[k]),
-          own.map((k) => teacher[k]),
-          options,
-        )
+        let size = 0
+        for (let k = t * width; k < (t + 1) * width; k++) if (ids[k] >= 0) own[size++] = k
+        for (let i = 0; i < size; i++) {
+          ours[i] = student[own[i]]
+          theirs[i] = teacher[own[i]]
+        }
+        const part = divergence(ours.subarray(0, size), theirs.subarray(0, size), options)
         const importance = weightCap === null ? 1 : Math.min(weightCap, clampedExp(logprobs[t] - oldLogprobs[t]).value)
         const weight = weights[t] * importance
         value += weight * part.value
-        own.forEach((k, i) => (alternativesGradient[k] = weight * part.slopes[i]))
+        for (let i = 0; i < size; i++) alternativesGradient[own[i]] = weight * part.slopes[i]
         mean += part.value / count
         tail += part.tail / count
       }
