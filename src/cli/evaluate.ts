@@ -1,6 +1,13 @@
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { evaluate, evaluationTable, randomPlayer, type EvaluationTask } from '../evaluation/index.js'
+import {
+  describeLost,
+  evaluate,
+  evaluationTable,
+  nothingMeasured,
+  randomPlayer,
+  type EvaluationTask,
+} from '../evaluation/index.js'
 import { openLocalPolicy } from '../policy/index.js'
 import { listTasks, taskById } from '../tasks/index.js'
 import {
@@ -79,8 +86,12 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
     view.clear()
     const random = await randomPlayer(tasks, { problemsPerCell, plays: 16, seed })
     terminal.print(evaluationTable({ ...result, random }, { colors: terminal.colors.isColorSupported }))
-    terminal.result({ model: folder, seed, problemsPerCell, samples, ...result, random })
-    return 0
+    const message = nothingMeasured(result)
+    if (message !== undefined) terminal.note(`myriad: ${message}`)
+    else for (const one of result.lost) terminal.note(describeLost(one))
+    const error = message === undefined ? {} : { error: { code: 'runtime', message } }
+    terminal.result({ model: folder, seed, problemsPerCell, samples, ...result, random, ...error })
+    return message === undefined ? 0 : 1
   } finally {
     view.clear()
     interrupt.dispose()

@@ -1,3 +1,4 @@
+import { describeLost } from '../evaluation/index.js'
 import type { TrainEvent, StepMetrics } from '../training/index.js'
 import { LiveBlock } from './live-block.js'
 import { progressBlock, progressLine, type Standing } from './progress.js'
@@ -57,6 +58,9 @@ export class TrainView {
       case 'dropped':
         this.#standing.dropped += event.episodes.length
         for (const { reason, message } of event.episodes) this.#tellOnce(reason, message)
+        break
+      case 'evaluation':
+        for (const one of event.record.lost ?? []) this.say(describeLost(one))
         break
       case 'interrupted':
       case 'done':

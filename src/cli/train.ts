@@ -89,7 +89,7 @@ function finish(terminal: Terminal, summary: Summary, out: string): number {
   terminal.print(`\nReport   ${report}\nTalk     ${commandName()} sample ${out}`)
   const { failure: message } = summary
   if (message !== undefined) terminal.note(`\nmyriad: ${message}`)
-  terminal.result({ ...summary, report, ...(message !== undefined && { error: { code: 'task', message } }) })
+  terminal.result({ ...summary, report, ...(message !== undefined && { error: { code: 'runtime', message } }) })
   return message === undefined ? 0 : 1
 }
 

@@ -5,6 +5,7 @@ import { createScorer } from '../training/scoring.js'
 import { climb, echo, openTestPolicy } from '../training/testing.js'
 import { evaluate } from './evaluate.js'
 import { evaluationProblems } from './problems.js'
+import { describeLost, nothingMeasured } from './lost.js'
 import { randomPlayer } from './random-player.js'
 import { evaluationTable, summaryTable } from './table.js'
 import type { Evaluation, EvaluationTask } from './types.js'
@@ -73,7 +74,9 @@ test('a task that fails leaves empty rows and a count', async () => {
       throw new Error('no')
     },
   }
-  const { rows, dropped } = await evaluateTest([broken])
+  const { rows, dropped, lost } = await evaluateTest([broken])
+  assert.deepEqual([lost[0].task, lost[0].dropped, lost[0].reason], ['climb', 2 * 4 * 7, 'task-error'])
+  assert.match(lost[0].message, /no/)
   assert.deepEqual(dropped, { 'task-error': 2 * 4 * 7 })
   assert.deepEqual([rows[0].n, rows[0].success, rows[0].ciLow, rows[0].ciHigh], [0, 0, 0, 1])
   assert.equal(rows[0].languageConsistency, null)
@@ -83,8 +86,35 @@ test('a task that fails leaves empty rows and a count', async () => {
       throw new Error('no')
     },
   }
-  assert.ok((await evaluateTest([silent])).dropped['task-error'] > 0)
+  const nothing = await evaluateTest([silent])
+  assert.ok(nothing.dropped['task-error'] > 0)
+  assert.match(
+    nothingMeasured(nothing) ?? '',
+    /^nothing was measured: all \d+ episodes of the evaluation were dropped.*no/,
+  )
   assert.equal((await randomPlayer([asked(broken)], { problemsPerCell: 2, plays: 2, seed: 1 }))[0].n, 0)
+})
+
+test('where every episode of a task was dropped, tables show nothing, not zero', async () => {
+  const broken: Task = {
+    ...climb,
+    play: () => {
+      throw new Error('no such thing')
+    },
+  }
+  const result = await evaluateTest([broken, echo])
+  assert.equal(nothingMeasured(result), undefined)
+  assert.match(
+    describeLost(result.lost[0]),
+    /^climb: all 56 episodes were dropped \(task-error\), the first because: .*no such/,
+  )
+  const lineOf = (table: string): string => table.split('\n').find((line) => line.startsWith('climb'))!
+  assert.match(lineOf(evaluationTable({ ...result, random: [] })), /^climb( +-){5}$/)
+  const whole = await evaluateTest([climb, echo])
+  const table = (before: Evaluation, after: Evaluation): string =>
+    lineOf(summaryTable({ evaluation: { random: [], aggregates: { before, after } } }))
+  assert.match(table(result, result), /^climb +- +- +- +- -> - +- -> -$/)
+  assert.match(table(result, whole), /^climb +- +- -> \d+ +- -> \d+ /)
 })
 
 test('the random player: one letter of five, and + against a three times', async () => {

@@ -4,6 +4,7 @@ import type { ChatFormat } from '../text/types.js'
 import { DEFAULT_LIMITS, type EpisodeLimits } from '../training/episode.js'
 import { countDropped, rollout, type DroppedEpisode, type RolloutItem } from '../training/rollout.js'
 import type { Scorer } from '../training/scoring.js'
+import { lostTasks } from './lost.js'
 import { evaluationProblems, type Cell } from './problems.js'
 import { aggregate, rowOf, type CellResult } from './rows.js'
 import type { Decoding, Evaluation, EvaluationTask } from './types.js'
@@ -74,10 +75,17 @@ export async function evaluate(options: EvaluateOptions): Promise<Evaluation> {
       samples: tries,
     }
   })
+  const rows = results.map(rowOf)
+  const allDropped = [...failed, ...dropped]
   return {
-    rows: results.map(rowOf),
+    rows,
     ...aggregate(results),
-    dropped: countDropped([...failed, ...dropped]),
+    dropped: countDropped(allDropped),
+    lost: lostTasks(
+      tasks.map(({ task }) => task.id),
+      rows,
+      allDropped,
+    ),
     sampledTokens,
   }
 }

@@ -3,6 +3,7 @@
  * and how both are shown, as a table in the terminal and as a report to open.
  */
 export * from './evaluate.js'
+export * from './lost.js'
 export * from './problems.js'
 export * from './random-player.js'
 export { writeReport } from './report.js'

@@ -91,7 +91,7 @@ function layOut(
     ...new Set(rows.map((row) => row[key])),
   ]
   const floorOf = (keep: (row: RandomRow) => boolean): number | null => {
-    const rows = random.filter(keep)
+    const rows = random.filter((row) => row.n > 0 && keep(row))
     return rows.length === 0 ? null : rows.reduce((sum, { success }) => sum + success, 0) / rows.length
   }
   const tasks = names('task', aggregates.tasks).map((task) =>
@@ -130,7 +130,7 @@ function figure(value: number | null | undefined): Cell {
 }
 
 function interval(row: EvaluationRow | undefined): Cell {
-  return text(row ? `${percent(row.success)} (${percent(row.ciLow)}-${percent(row.ciHigh)})` : '-')
+  return text(row && row.n > 0 ? `${percent(row.success)} (${percent(row.ciLow)}-${percent(row.ciHigh)})` : '-')
 }
 
 function shift(before: number | null | undefined, after: number | null | undefined): Cell {
@@ -139,7 +139,11 @@ function shift(before: number | null | undefined, after: number | null | undefin
 
 /** Success before and after; coloured and marked where each lies outside the other's interval. */
 function change(before: EvaluationRow | undefined, after: EvaluationRow | undefined): Cell {
-  if (!before || !after) return text('-')
+  if (!before || !after || before.n + after.n === 0) return text('-')
+  if (before.n === 0 || after.n === 0) {
+    const [from, to] = [before, after].map((row) => figure(row.n > 0 ? row.success : null).text)
+    return text(`${from} -> ${to} `)
+  }
   const beyond = after.ciLow > before.ciHigh || after.ciHigh < before.ciLow
   const style = !beyond ? 'plain' : after.success > before.success ? 'good' : 'bad'
   return { text: `${percent(before.success)} -> ${percent(after.success)}${beyond ? '*' : ' '}`, style }

@@ -20,7 +20,7 @@ export interface EvaluationRow {
   n: number
   /** Different problems among them. */
   problems: number
-  /** Share of episodes, in [0, 1]. */
+  /** Share of episodes, in [0, 1]; 0 when there was none. */
   success: number
   /** 95 percent interval of `success`; see `clusteredInterval`. */
   ciLow: number
@@ -51,10 +51,22 @@ export interface Aggregates {
   overall: EvaluationRow[]
 }
 
+/** A task of which every episode was dropped: its rows have `n` 0, and their other numbers say nothing. */
+export interface LostTask {
+  task: string
+  /** Episodes dropped. */
+  dropped: number
+  /** Of the first one: the kind, and what it said. */
+  reason: string
+  message: string
+}
+
 export interface Evaluation extends Aggregates {
   /** Per task, language and decoding. */
   rows: EvaluationRow[]
   /** Trajectories lost to tasks or rewards that failed, by reason. */
   dropped: Record<string, number>
+  /** Tasks that nothing is known of. */
+  lost: LostTask[]
   sampledTokens: number
 }

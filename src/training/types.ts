@@ -1,4 +1,4 @@
-import type { Aggregates, EvaluationRow, RandomRow } from '../evaluation/types.js'
+import type { Aggregates, EvaluationRow, LostTask, RandomRow } from '../evaluation/types.js'
 import type { Json } from '../core/index.js'
 import type { TrainConfig } from './config.js'
 import type { DroppedEpisode } from './rollout.js'
