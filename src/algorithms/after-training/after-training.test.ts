@@ -114,6 +114,9 @@ test('the largest singular part: exact in two dimensions, and no direction is st
     const update = after.rankOneUpdate({ rows, columns, values }, 2)
     assert.ok(Math.abs(Math.hypot(...update) / (2 * Math.hypot(...values)) - 1) < 1e-6)
   }
+  // The longest row has no part in the direction that the others share.
+  const apart = after.topSingular({ rows: 3, columns: 2, values: Float32Array.of(3, 0, 0, -2.5, 0, -2.5) })
+  close([apart.sigma, ...apart.v], [2.5 * Math.SQRT2, 0, -1], 1e-5)
   const nothing = after.topSingular({ rows: 2, columns: 1, values: new Float32Array(2) })
   assert.deepEqual([nothing.sigma, ...nothing.u, ...nothing.v], [0, 0, 0, 0])
   assert.deepEqual([...after.rankOneUpdate({ rows: 1, columns: 2, values: new Float32Array(2) })], [0, 0])

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MyriadError } from '../../core/index.js'
+import { createRandom, MyriadError } from '../../core/index.js'
 import { objective } from '../objective.js'
 
 /** A matrix in row-major order. */
@@ -17,8 +17,8 @@ export interface Singular {
 }
 
 /**
- * The largest singular value of a matrix by power iteration on A^T A, begun at its longest row. The sign is that of this
- * row's own direction. A matrix of zeros has sigma 0.
+ * The largest singular value of a matrix by power iteration on A^T A, begun anywhere (a row would miss what is orthogonal to
+ * it). The largest entry of u by size is positive. A matrix of zeros has sigma 0.
  *
  * @param options.tolerance of the change of sigma, relative (1e-12); at most `iterations` (1000) rounds
  * @throws MyriadError 'numeric' on values that are not finite, 'usage' on a size that does not fit
@@ -29,11 +29,11 @@ export function topSingular(matrix: Matrix, options: { tolerance?: number; itera
   const { tolerance = 1e-12, iterations = 1000 } = options
   if (values.length !== rows * columns)
     throw new MyriadError('usage', `a matrix of ${rows} x ${columns} has ${values.length} values`)
-  const lengths = Float64Array.from({ length: rows }, (_, r) => normOf(values.subarray(r * columns, (r + 1) * columns)))
-  const longest = lengths.reduce((best, length, r) => (length > lengths[best] ? r : best), 0)
-  if (!lengths.every(Number.isFinite)) throw new MyriadError('numeric', 'a matrix of changes is not finite')
-  if (rows === 0 || lengths[longest] === 0) return { sigma: 0, u: new Float64Array(rows), v: new Float64Array(columns) }
-  let v = Float64Array.from(values.subarray(longest * columns, (longest + 1) * columns), (x) => x / lengths[longest])
+  const size = normOf(values)
+  if (!Number.isFinite(size)) throw new MyriadError('numeric', 'a matrix of changes is not finite')
+  if (size === 0) return { sigma: 0, u: new Float64Array(rows), v: new Float64Array(columns) }
+  const random = createRandom(1)
+  let v = Float64Array.from({ length: columns }, () => random.normal())
   let u = new Float64Array(rows)
   let sigma = 0
   for (let i = 0; i < iterations; i++) {
@@ -48,7 +48,8 @@ export function topSingular(matrix: Matrix, options: { tolerance?: number; itera
     for (let c = 0; c < columns; c++) v[c] /= sigma
     if (Math.abs(sigma - before) <= tolerance * sigma) break
   }
-  return { sigma, u, v }
+  const largest = u.reduce((most, x) => (Math.abs(x) > Math.abs(most) ? x : most), 0)
+  return largest < 0 ? { sigma, u: u.map((x) => -x), v: v.map((x) => -x) } : { sigma, u, v }
 }
 
 function normOf(values: Float32Array | Float64Array): number {
