@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { RE2JS } from 're2js'
 import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import type { Group, Trajectory } from '../types.js'
@@ -20,7 +21,8 @@ export function lastReply(trajectory: Trajectory): string | null {
  * An extractor of answers. Without a pattern the whole last reply is the answer; with one it is the first group (or the
  * whole) of its last match there, trimmed, and null where nothing matches.
  *
- * @param pattern a regular expression, read with the flags g and u
+ * @param pattern a regular expression in the syntax of RE2 (no look-around, no back-references), matched in linear time: a
+ *   reply cannot make it hang
  * @throws MyriadError 'usage' on a pattern that is no regular expression
  * @example answerExtractor('answer: (.+)')(trajectory)
  */
@@ -30,14 +32,16 @@ export function answerExtractor(pattern?: string): AnswerExtractor {
   return (trajectory) => {
     const reply = lastReply(trajectory)
     if (reply === null) return null
-    const match = [...reply.matchAll(expression)].at(-1)
-    return (match?.[1] ?? match?.[0])?.trim() || null
+    const matcher = expression.matcher(reply)
+    let answer: string | null = null
+    while (matcher.find()) answer = (matcher.groupCount() > 0 ? matcher.group(1) : null) ?? matcher.group(0)
+    return answer?.trim() || null
   }
 }
 
-function expressionOf(pattern: string): RegExp {
+function expressionOf(pattern: string): RE2JS {
   try {
-    return new RegExp(pattern, 'gu')
+    return RE2JS.compile(pattern)
   } catch (error) {
     throw new MyriadError('usage', `answer pattern ${JSON.stringify(pattern)} is no regular expression`, {
       cause: error,

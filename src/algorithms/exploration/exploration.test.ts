@@ -197,6 +197,8 @@ test('answers are the last reply, or what a pattern finds in it', () => {
   const find = explore.answerExtractor('answer: (\\w+)')
   assert.equal(find(replying('answer: 3, no, answer: 4', 0)), '4')
   assert.equal(find(replying('nothing', 0)), null)
+  assert.equal(explore.answerExtractor('[0-9]+')(replying('3 + 4 = 7', 0)), '7')
+  assert.equal(explore.answerExtractor('(a+)+b')(replying('a'.repeat(10_000), 0)), null)
   assert.throws(() => explore.answerExtractor('('), { code: 'usage' })
 })
 
