@@ -30,7 +30,8 @@ export function describeIssue(
   const value = valueAt(input, issue.path)
   if (issue.code === 'invalid_union') {
     const inner = issue.errors.map((errors) => errors[0]?.message).filter(Boolean)
-    return `${field}: ${inner.join(', or ') || issue.message}; got ${show(value)}`
+    const given = value === undefined ? 'it is missing' : `got ${show(value)}`
+    return `${field}: ${inner.join(', or ') || issue.message}; ${given}`
   }
   const message = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '')
   return value === undefined ? `${field}: ${message}; it is missing` : `${field}: ${message}; got ${show(value)}`

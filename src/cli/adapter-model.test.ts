@@ -126,3 +126,36 @@ test('an adapter without its base, and one where a whole model is needed, are to
   writeFileSync(file, readFileSync(file, 'utf8').replace('LORA', 'IA3'))
   assert.match(talk('lost').stderr, /type "IA3"/)
 })
+
+test('a prompt is no model, and cannot become one: what it can do is said', async () => {
+  const { config, weights } = await readCheckpoint(join(folder, 'model'))
+  const prompt = adapterSchema.parse({ kind: 'prompt', tokens: 2 })
+  const own = initializeAdapter(config, prompt, 1, weights)
+  writeAdapter(join(folder, 'prompt'), { config, adapter: prompt, weights: own, base: './model' })
+  const converted = myriad(['convert', 'prompt', 'whole'])
+  assert.equal(converted.status, 2)
+  assert.match(
+    converted.stderr,
+    /prompt is a prompt adapter.* beside \.\/model: sample, eval and PEFT take it as it is/,
+  )
+  assert.doesNotMatch(converted.stderr, /merge/)
+})
+
+test('sample --json keeps the replies before one that fails, and says what failed', async () => {
+  await writeTinyModel(join(folder, 'touchy'))
+  const file = join(folder, 'touchy', 'chat_template.jinja')
+  const refusal = `{% if messages[0].content == 'no' %}{{ raise_exception('not that') }}{% endif %}`
+  writeFileSync(file, refusal + readFileSync(file, 'utf8'))
+  const said = myriad(['sample', 'touchy', '--max-tokens', '4', '--json'], 'yes\n\nno\n')
+  assert.equal(said.status, 1)
+  const { conversations, error } = JSON.parse(said.stdout) as {
+    conversations: { messages: { role: string }[] }[]
+    error: { message: string }
+  }
+  assert.deepEqual(
+    conversations.map(({ messages }) => messages.map(({ role }) => role)),
+    [['user', 'assistant'], ['user']],
+  )
+  assert.match(error.message, /not that/)
+  assert.match(said.stderr, /myriad: .*not that/)
+})

@@ -35,6 +35,8 @@ before(async () => {
   writeCheckpoint(at('other'), config, initializeWeights(config, 2))
   const wide = { ...config, intermediateSize: 24 }
   writeCheckpoint(at('wide'), wide, initializeWeights(wide, 2))
+  const deep = { ...config, layers: 30, attention: Array.from({ length: 30 }, () => config.attention[0]) }
+  writeCheckpoint(at('deep'), deep, initializeWeights(deep, 2))
 })
 after(() => rmSync(folder, { recursive: true }))
 
@@ -115,6 +117,11 @@ const wrong: [args: string[], told: RegExp][] = [
   [[at('model'), '--adapter', at('other'), '--out', at('new')], /--adapter: .*other is no adapter/],
   [[at('model'), '--adapter', at('prompt'), '--out', at('new')], /prompt is a prompt: virtual tokens have no place/],
   [[at('model'), at('wide'), '--out', at('new')], /wide are not of the same shape.*intermediateSize 16 and 24/],
+  [[at('model'), at('deep'), '--out', at('new')], /layers 1 and 30; attention \["full"\] and \[30 times "full"\]\./],
+  [
+    [at('model'), at('prompt'), '--out', at('new')],
+    /prompt is a prompt adapter, .*: sample, eval and PEFT take it as it is/,
+  ],
   [[at('model'), at('lora'), '--out', at('new')], /lora is an adapter, and a whole model is needed/],
   [[at('modle'), '--adapter', at('lora'), '--out', at('new')], /there is no folder .*modle\. Did you mean ".*model"/],
 ]

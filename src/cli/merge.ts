@@ -124,11 +124,19 @@ function requireAlike([path, a]: [string, DecoderConfig], [otherPath, b]: [strin
   const fields = [...new Set([...Object.keys(a), ...Object.keys(b)])] as (keyof DecoderConfig)[]
   const differing = fields.filter((field) => !isDeepStrictEqual(a[field], b[field]))
   if (differing.length === 0) return
-  const told = differing.map((field) => `${field} ${JSON.stringify(a[field])} and ${JSON.stringify(b[field])}`)
+  const told = differing.map((field) => `${field} ${briefly(a[field])} and ${briefly(b[field])}`)
   throw new MyriadError(
     'usage',
     `${path} and ${otherPath} are not of the same shape, so there is nothing between them: they have ${told.join('; ')}.`,
   )
+}
+
+/** A value of a configuration; lists of one entry per layer are counted instead of written out. */
+function briefly(value: unknown): string {
+  if (!Array.isArray(value)) return JSON.stringify(value) ?? 'unset'
+  const counts = new Map<string, number>()
+  for (const entry of value) counts.set(JSON.stringify(entry), (counts.get(JSON.stringify(entry)) ?? 0) + 1)
+  return `[${[...counts].map(([entry, count]) => (count === 1 ? entry : `${count} times ${entry}`)).join(', ')}]`
 }
 
 function shareOption(text: string): number {

@@ -2,7 +2,14 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGguf } from '../core/gguf.js'
 import { messageOf, MyriadError } from '../core/index.js'
-import { downloadModel, hasSafetensors, isHubModel, type Download, type DownloadProgress } from '../models/index.js'
+import {
+  downloadModel,
+  hasSafetensors,
+  isHubModel,
+  readAdapterConfig,
+  type Download,
+  type DownloadProgress,
+} from '../models/index.js'
 import { LiveBlock } from './live-block.js'
 import { commandName, packageFolder } from './package.js'
 import { isFile, isFolder, requireFolder } from './paths.js'
@@ -23,6 +30,13 @@ export function baseModel(): string {
 export async function resolveModel(text: string | undefined, terminal: Terminal): Promise<string> {
   const path = await locateModel(text, terminal)
   if (!holdsAdapter(path)) return path
+  const { adapter, base = 'its base' } = readAdapterConfig(path)
+  if (adapter.kind !== 'lora')
+    throw new MyriadError(
+      'usage',
+      `${path} is a ${adapter.kind} adapter, and a whole model is needed here. Its virtual tokens have no place in a model's ` +
+        `weights, so it stays a folder of its own beside ${base}: sample, eval and PEFT take it as it is.`,
+    )
   throw new MyriadError(
     'usage',
     `${path} is an adapter, and a whole model is needed here. To make one of it: ${commandName()} merge ${path} --out FOLDER`,

@@ -5,6 +5,7 @@ import { openLocalPolicy } from '../policy/index.js'
 import type { Completion, Policy } from '../policy/types.js'
 import type { ChatFormat, Message } from '../text/types.js'
 import { resolveAdapted } from './adapter-model.js'
+import { failureOf } from './failure.js'
 import { integerOption } from './options.js'
 import type { Act } from './program.js'
 import { printable, type Terminal } from './terminal.js'
@@ -28,19 +29,30 @@ export function sampleCommand(act: Act): Command {
     .option('--max-tokens <n>', 'most tokens of a reply', integerOption, 64)
     .option('--seed <n>', 'seed of the replies', integerOption, 1)
     .option('--system <text>', 'system message')
-    .option('--json', 'print the conversations as one JSON document at the end')
+    .option('--json', 'print the conversations as one JSON document at the end; with what went wrong, if anything did')
     .addHelpText('after', '\nExample:\n  $ echo "sort: k b a" | myriad sample --temperature 0')
     .action((model: string | undefined, options: SampleOptions) => act((terminal) => talk(terminal, model, options)))
 }
 
-async function talk(terminal: Terminal, model: string | undefined, options: SampleOptions): Promise<void> {
+async function talk(terminal: Terminal, model: string | undefined, options: SampleOptions): Promise<number> {
   const opened = await resolveAdapted(model, terminal)
   const { policy, chat } = await openLocalPolicy(opened.model, { workers: 1, adapter: opened.adapter })
   try {
     const person = process.stdin.isTTY === true
     const lines = createInterface({ input: process.stdin, output: person ? process.stderr : undefined, prompt: '> ' })
     if (person) terminal.note('An empty line begins a new conversation; Ctrl-D ends.')
-    terminal.result(await converse(lines, { policy, chat, terminal, options, person }))
+    const conversations: { messages: Message[] }[] = []
+    try {
+      await converse(lines, { policy, chat, terminal, options, person }, conversations)
+    } catch (error) {
+      if (!terminal.json) throw error // the replies so far are on the screen
+      const { exitCode, code, message } = failureOf(error)
+      terminal.note(`myriad: ${message}`)
+      terminal.result({ conversations, error: { code, message } })
+      return exitCode
+    }
+    terminal.result(conversations)
+    return 0
   } finally {
     await policy.close()
   }
@@ -54,10 +66,9 @@ interface Session {
   person: boolean
 }
 
-/** Answers lines until they end; gives back all conversations. */
-async function converse(lines: Interface, session: Session): Promise<{ messages: Message[] }[]> {
+/** Answers lines until they end, and adds to the conversations. */
+async function converse(lines: Interface, session: Session, conversations: { messages: Message[] }[]): Promise<void> {
   const { terminal, person } = session
-  const conversations: { messages: Message[] }[] = []
   let conversation: Conversation | null = null
   if (person) lines.prompt()
   for await (const line of lines) {
@@ -77,7 +88,6 @@ async function converse(lines: Interface, session: Session): Promise<{ messages:
     }
     if (person) lines.prompt()
   }
-  return conversations
 }
 
 /** One conversation as token ids: what was sampled is kept as it is, new messages are appended. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { MyriadError } from '../core/index.js'
 
 /** The environment's say about the hub: as Python's huggingface_hub reads it. */
 export interface HubSettings {
@@ -15,11 +16,18 @@ export interface HubSettings {
   offline: boolean
 }
 
+/** @throws MyriadError 'io' naming a variable that says what cannot be */
 export function hubSettings(environment: Readonly<Record<string, string | undefined>>): HubSettings {
   const own = (name: string): string | undefined => environment[name]?.trim() || undefined
   const home = own('HF_HOME') ?? join(own('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'huggingface')
+  const endpoint = own('HF_ENDPOINT') ?? 'https://huggingface.co'
+  if (!URL.canParse(endpoint) || !/^https?:/i.test(endpoint))
+    throw new MyriadError(
+      'io',
+      `the environment variable HF_ENDPOINT is "${endpoint}", which is no address of a hub: write it like https://huggingface.co, or unset it`,
+    )
   return {
-    endpoint: (own('HF_ENDPOINT') ?? 'https://huggingface.co').replace(/\/+$/, ''),
+    endpoint: endpoint.replace(/\/+$/, ''),
     token: own('HF_TOKEN'),
     cache: own('HF_HUB_CACHE') ?? own('HUGGINGFACE_HUB_CACHE') ?? join(home, 'hub'),
     offline: /^(1|on|yes|true)$/i.test(own('HF_HUB_OFFLINE') ?? ''),

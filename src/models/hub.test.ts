@@ -241,3 +241,11 @@ test('a download can be called off', async () => {
   await assert.rejects(work, { name: 'AbortError' })
   assert.equal(existsSync(join(storage(), 'snapshots', hub.commit, 'model.safetensors')), false)
 })
+
+test('an HF_ENDPOINT that is no address is what is blamed', async () => {
+  for (const HF_ENDPOINT of ['nonsense', 'ftp://hub'])
+    await assert.rejects(downloadModel('someone/tiny', { environment: { HF_ENDPOINT } }), {
+      code: 'io',
+      message: new RegExp(`HF_ENDPOINT is "${HF_ENDPOINT}", which is no address of a hub`),
+    })
+})

@@ -97,3 +97,11 @@ test('docs/loop.md names every field', () => {
     [],
   )
 })
+
+test('an adapter of no kind, and a field it does not have, are told what there is, and where', () => {
+  const parse = (adapter: unknown) => () => parseConfig({ model: 'm', tasks: [{ id: 'sort' }], steps: 1, adapter })
+  assert.throws(parse({ rank: 4 }), /adapter\.kind: must be one of lora, prompt, prefix; it is missing/)
+  assert.throws(parse({ kind: 'lara' }), /adapter\.kind: must be one of lora, prompt, prefix; got "lara"/)
+  assert.throws(parse({ kind: 'prompt', rank: 4 }), /adapter: unknown field "rank"; see docs\/adapters\.md/)
+  assert.throws(parse('lora'), /adapter: expected object; got "lora"/)
+})

@@ -190,6 +190,7 @@ export function parseConfig(input: unknown, source = 'config'): TrainConfig {
 }
 
 function whereFieldsAre(issue: z.core.$ZodIssue, input: unknown): string {
+  if (issue.path[0] === 'adapter') return 'see docs/adapters.md for the fields there are'
   if (issue.path[0] !== 'algorithm') return 'see docs/loop.md for the fields there are'
   const { algorithm } = input as { algorithm?: { name?: unknown } }
   return seeOptions(String(algorithm?.name ?? 'grpo'))

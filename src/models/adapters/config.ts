@@ -33,7 +33,9 @@ export type LoraConfigInput = z.input<typeof loraSchema>
 export type LoraConfig = z.output<typeof loraSchema>
 
 /** What may be trained in a model's place. */
-export const adapterSchema = z.discriminatedUnion('kind', [loraSchema, promptSchema, prefixSchema])
+export const adapterSchema = z.discriminatedUnion('kind', [loraSchema, promptSchema, prefixSchema], {
+  error: ({ code }) => (code === 'invalid_union' ? 'must be one of lora, prompt, prefix' : undefined),
+})
 export type AdapterConfigInput = z.input<typeof adapterSchema>
 export type AdapterConfig = z.output<typeof adapterSchema>
 
