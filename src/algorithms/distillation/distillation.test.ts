@@ -465,13 +465,25 @@ test('SDPO leaves out what has no successful sibling; SDFT keeps all, and may sk
   assert.deepEqual(distillation.siblingSolutions(group, { threshold: 1 }, createRandom(1)), [1, -1, 1])
   assert.deepEqual(distillation.siblingSolutions(group, { threshold: 1, own: true }, createRandom(1)), [1, 1, 1])
   const count = (algorithm: Algorithm): number =>
-    algorithm.learn([group, testGroup([0, 0])], contextWith([null, null])).sequences.length
+    algorithm.learn([group, testGroup([0, 0])], contextWith([shown, shown])).sequences.length
   assert.equal(count(made(distillation.sdpo)), 2)
   assert.equal(count(made(distillation.sdft)), 5)
-  const [skipped] = made(distillation.sdft, { skip: 2 }).learn([group], contextWith([null])).sequences
+  const [skipped] = made(distillation.sdft, { skip: 2 }).learn([group], contextWith([shown])).sequences
   assert.deepEqual([...skipped.mask], [0, 0, 0, 0, 1])
   assert.equal(made(distillation.sdpo, { mode: 'topk' }).needs.alternatives, 100)
   assert.equal(made(distillation.sdpo).needs.alternatives, undefined)
+})
+
+test('a self-teacher needs a solution to read, and follows the policy where asked', () => {
+  const selves = [distillation.contextDistillation, distillation.copsd, distillation.sdft, distillation.sdpo]
+  for (const method of selves) {
+    const groups = [testGroup([0, 1, 1]), testGroup([0, 1, 1])]
+    const { origins } = made(method).learn(groups, contextWith([null, shown]))
+    assert.deepEqual(new Set(origins.map(({ group }) => group)), new Set([1]), method.name)
+    assert.deepEqual(made(method, { teacherRate: 0.1 }).needs.reference, { rate: 0.1 })
+  }
+  assert.equal(made(distillation.copsd).needs.reference, undefined)
+  assert.deepEqual(made(distillation.sdpo).needs.reference, { rate: 0.05 })
 })
 
 test('methods that share a form differ in teacher, loss or sequences', () => {

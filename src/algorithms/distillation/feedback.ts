@@ -5,7 +5,7 @@ import { objective } from '../objective.js'
 import { mix } from '../supervised/shown.js'
 import type { Group } from '../types.js'
 import { divergenceOf, divergenceOptions } from './divergence.js'
-import { averaging } from './methods.js'
+import { averaging, privileged } from './methods.js'
 import { sampledReverseKl } from './sampled.js'
 
 /**
@@ -34,13 +34,15 @@ export const sdpo = objective({
   formula:
     'sampled: w sg(lp - lpT) lp;  topk: w J_alpha(T, S);  w = min(exp(lp - olp), 2);  only groups with a success',
   reference:
-    "SDPO, arXiv 2601.20802, its authors' code and TRL SDPOTrainer. Ours: the teacher reads the task's solution instead of a sibling's reply, and is no moving average",
+    "SDPO, arXiv 2601.20802, its authors' code and TRL SDPOTrainer. Ours: the teacher reads the task's solution instead of a sibling's reply",
   standing: 'ours',
   use: "Groups with some success. The loop cannot yet put a sibling (siblingSolutions) or feedback into the teacher's prompt.",
   rows: [],
   options: z.strictObject({
     ...divergenceOptions({ beta: 1, weightCap: 2, alternatives: 100 }),
     ...averaging,
+    /** How fast the teacher follows the policy, a step; null: it stays the model the run began with. */
+    teacherRate: z.number().gt(0).max(1).nullable().default(0.05),
     mode: z.enum(['sampled', 'topk']).default('sampled'),
     /** Rewards from this on are successes. */
     threshold: z.number().default(1),
@@ -51,10 +53,11 @@ export const sdpo = objective({
     const { mode, weightCap, alternatives } = options
     return mix({
       name: 'sdpo',
-      needs: { teacher: 'privileged', old: true, ...(mode === 'topk' ? { alternatives } : {}) },
+      needs: { ...privileged(options.teacherRate), old: true, ...(mode === 'topk' ? { alternatives } : {}) },
       loss: mode === 'topk' ? divergenceOf(options) : sampledReverseKl('score', weightCap),
       weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
-      teach: (group, _, { seed, step }, index) => {
+      teach: (group, shown, { seed, step }, index) => {
+        if (!shown) return {}
         const random = createRandom(deriveSeed(seed, 'sdpo', step, index))
         return { samples: siblingSolutions(group, options, random).map((j) => (j < 0 ? null : 0)) }
       },

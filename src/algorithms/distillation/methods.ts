@@ -3,7 +3,7 @@ import { createRandom, deriveSeed } from '../../core/index.js'
 import { FIRST_STEP, weigh } from '../compose.js'
 import { objective } from '../objective.js'
 import { mix } from '../supervised/shown.js'
-import type { Algorithm } from '../types.js'
+import type { Algorithm, Needs } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
 import { divergenceOf, divergenceOptions, type DivergenceConfig } from './divergence.js'
 
@@ -16,25 +16,43 @@ export const averaging = {
 
 type Averaging = z.output<z.ZodObject<typeof averaging>>
 
-/** Distillation over alternatives, on samples or on demonstrations. */
+/** Options of methods whose teacher is the model itself, told the solution. */
+export const selfTeaching = {
+  /** How fast the teacher follows the policy, a step; null: it stays the model the run began with. */
+  teacherRate: z.number().gt(0).max(1).nullable().default(null),
+}
+
+/** What a privileged teacher needs: solutions to read, and its way of following the policy. */
+export const privileged = (teacherRate: number | null): Needs => ({
+  teacher: 'privileged',
+  demonstrations: true,
+  ...(teacherRate === null ? {} : { reference: { rate: teacherRate } }),
+})
+
+/**
+ * Distillation over alternatives, on samples or on demonstrations. A problem without a solution has nothing to teach a
+ * privileged teacher's student, and is left out.
+ */
 export function distil(
   name: string,
-  options: DivergenceConfig & Averaging,
+  options: DivergenceConfig & Averaging & { teacherRate?: number | null },
   on: 'samples' | 'demonstrations',
   teacher: 'model' | 'privileged',
 ): Algorithm {
   return mix({
     name,
     needs: {
-      teacher,
+      ...(teacher === 'model' ? { teacher } : privileged(options.teacherRate ?? null)),
       alternatives: options.alternatives,
       ...(on === 'demonstrations' ? { demonstrations: true } : {}),
       ...(options.weightCap === null ? {} : { old: true }),
     },
     loss: divergenceOf(options),
     weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
-    teach: ({ trajectories }) =>
-      on === 'demonstrations' ? { demonstration: 1 } : { samples: trajectories.map(() => 0) },
+    teach: ({ trajectories }, shown) => {
+      if (on === 'demonstrations') return { demonstration: 1 }
+      return teacher === 'model' || shown ? { samples: trajectories.map(() => 0) } : {}
+    },
   })
 }
 
@@ -106,6 +124,7 @@ export const contextDistillation = objective({
   options: z.strictObject({
     ...divergenceOptions({ beta: 0 }),
     ...averaging,
+    ...selfTeaching,
     on: z.enum(['demonstrations', 'samples']).default('samples'),
   }),
   make: ({ on, ...options }) => distil('context-distillation', options, on, 'privileged'),
@@ -117,12 +136,13 @@ export const copsd = objective({
   summary: 'Self-distillation from the model that has read the solution; no outcome adds more than 0.05.',
   formula: 'mean_t sum_v min(T_v log(T_v / S_v), 0.05) on own samples, temperature 1.1',
   reference:
-    "COPSD and its authors' code. Ours: over K alternatives, renormalized. The teacher's prompt (translation and solution) is the loop's",
+    "COPSD and its authors' code. Ours: over K alternatives, renormalized. The teacher reads what the loop's teacherPrompt says of the solution; no translation",
   use: 'Low-resource languages. With the bound it is no divergence: it may be negative, and the largest gaps do not pull.',
   rows: ['A038'],
   options: z.strictObject({
     ...divergenceOptions({ beta: 0, support: 'renormalize', temperature: 1.1, elementLimit: 0.05 }),
     ...averaging,
+    ...selfTeaching,
   }),
   make: (options) => distil('copsd', options, 'samples', 'privileged'),
 })
@@ -138,6 +158,7 @@ export const sdft = objective({
   options: z.strictObject({
     ...divergenceOptions({ beta: 0.5, alternatives: 100, weightCap: 2 }),
     ...averaging,
+    ...selfTeaching,
     /** So many sampled tokens at the beginning of a reply are left out. */
     skip: z.int().min(0).default(0),
   }),

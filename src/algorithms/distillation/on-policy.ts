@@ -113,7 +113,7 @@ export const opd2 = objective({
 })
 
 /**
- * Of the teachers of several languages (or domains), the one for this: by the whole tag, then by its first part, then the
+ * For code that routes itself. Of the teachers of several languages (or domains), the one for this: by the whole tag, then by its first part, then the
  * fallback.
  *
  * @returns the key of the teacher, or null: leave the problem out
@@ -161,7 +161,7 @@ export const lsMopd = objective({
   reference:
     'MOPD, arXiv 2606.30406, and NeMo-RL; LS-MOPD is known by its abstract. Ours: the direction (reverse), the scales (DN-MOPD), std over n',
   standing: 'ours',
-  use: 'One teacher per language. The loop has one teacher: until it routes (teacherFor), every language has that one.',
+  use: 'A specialist per language: a teacher for each in the configuration of the run, which routes by language.',
   rows: ['A041'],
   options: z.strictObject({
     ...importanceOptions,

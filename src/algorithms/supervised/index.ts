@@ -7,7 +7,8 @@ import { expertIteration, rest, rft, turnWeightedSft } from './filtered.js'
 import { luffy, srft, visurf } from './in-group.js'
 import * as likelihood from './likelihood.js'
 import { chord, datamind, interleaved, relift, scheduledMixture } from './mixture.js'
-import { paw } from './observations.js'
+import { midTraining } from './mid-training.js'
+import { paw, worldModelFirst } from './observations.js'
 import { prefixRft } from './prefix.js'
 import { returnConditioned } from './return-conditioned.js'
 import { rlmt } from './rlmt.js'
@@ -16,6 +17,7 @@ import { mixtureSchedule } from './schedule.js'
 export * from './filtered.js'
 export * from './in-group.js'
 export * from './likelihood.js'
+export * from './mid-training.js'
 export * from './mixture.js'
 export * from './observations.js'
 export * from './prefix.js'
@@ -51,4 +53,6 @@ export const supervisedObjectives: readonly Objective[] = [
   prefixRft,
   rlmt,
   paw,
+  worldModelFirst,
+  midTraining,
 ]

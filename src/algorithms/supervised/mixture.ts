@@ -118,7 +118,7 @@ export const chord = objective({
   summary: 'Mixture of RL and demonstrations weighted by p (1 - p), with a share that warms up and decays.',
   formula: 'L = (1 - mu_t) L_clip + mu_t L_phi;  L_phi = -mean sg(p (1 - p)) lp',
   reference:
-    "CHORD, arXiv 2508.11408. With weighting 'phi' the paper holds mu constant (0.1), with 'none' it decays from 0.9 to 0.05; numbers from memory",
+    "CHORD, arXiv 2508.11408, and its authors' framework, where phi goes with mu 0.1 throughout; without weighting ms-swift has a cosine from 0.9 to 0.05 in 200 steps",
   use: 'Demonstrations of another model beside RL: phi leaves alone what is known and what is foreign.',
   rows: [],
   options: z.strictObject({

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { Loss, TrainSequence } from '../../policy/types.js'
 import { clippedLoss } from '../clipped.js'
 import { FIRST_STEP } from '../compose.js'
+import { crossEntropy } from '../cross-entropy.js'
 import { objective } from '../objective.js'
 import { tokenLoss } from '../policy-gradient/token-loss.js'
-import type { Algorithm, Trajectory } from '../types.js'
+import type { Algorithm, Group, Lesson, Trajectory } from '../types.js'
 import { demonstrationSequence, byRole, mix, weighByRole } from './shown.js'
 import { advantagesOf, halfOptions } from './mixture.js'
 
@@ -52,6 +53,46 @@ export function observationsOf({ mask, logprobs }: Trajectory): Observation[] {
   return observations
 }
 
+/** Trajectories of a step again, with the chosen observations to be learnt at the advantage given, after those of their group. */
+function withObservations(
+  lesson: Lesson,
+  groups: readonly Group[],
+  chosen: readonly Found[],
+  advantage: number,
+): Pick<Lesson, 'sequences' | 'origins'> {
+  const sequences: TrainSequence[] = []
+  const origins: Lesson['origins'] = []
+  groups.forEach((group, g) => {
+    lesson.sequences.forEach((sequence, i) => {
+      if (lesson.origins[i].group !== g) return
+      sequences.push(sequence)
+      origins.push(lesson.origins[i])
+    })
+    if (advantage === 0) return
+    for (const trajectory of group.trajectories) {
+      const mask = new Uint8Array(trajectory.tokens.length)
+      for (const item of chosen)
+        if (item.trajectory === trajectory) mask.fill(1, item.observation.start, item.observation.end)
+      if (!mask.includes(1)) continue
+      sequences.push(demonstrationSequence({ tokens: trajectory.tokens, mask }, group.problem, g, advantage))
+      origins.push({ group: g, trajectory: -1 })
+    }
+  })
+  return { sequences, origins }
+}
+
+interface Found {
+  observation: Observation
+  trajectory: Trajectory
+}
+
+const foundIn = (groups: readonly Group[]): Found[] =>
+  groups.flatMap(({ trajectories }) =>
+    trajectories.flatMap((trajectory) =>
+      observationsOf(trajectory).map((observation) => ({ observation, trajectory })),
+    ),
+  )
+
 export const paw = objective({
   kind: 'method',
   name: 'paw',
@@ -84,35 +125,49 @@ export const paw = objective({
       ...base,
       learn: (groups, context = FIRST_STEP) => {
         const lesson = base.learn(groups, context)
-        const found = groups.flatMap(({ trajectories }, group) =>
-          trajectories.flatMap((trajectory, i) =>
-            observationsOf(trajectory).map((observation) => ({ observation, trajectory, group, i })),
-          ),
-        )
-        found.sort((a, b) => b.observation.entropy - a.observation.entropy)
-        const chosen = new Set(found.slice(0, Math.ceil(options.uncertainShare * found.length)))
+        const found = foundIn(groups).sort((a, b) => b.observation.entropy - a.observation.entropy)
+        const chosen = found.slice(0, Math.ceil(options.uncertainShare * found.length))
         const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward))
         const mean = rewards.reduce((sum, reward) => sum + reward / rewards.length, 0)
         const lambda = options.coefficient * Math.max(0, 1 - mean)
-        const sequences: TrainSequence[] = []
-        const origins: { group: number; trajectory: number }[] = []
-        groups.forEach((group, g) => {
-          lesson.sequences.forEach((sequence, i) => {
-            if (lesson.origins[i].group !== g) return
-            sequences.push(sequence)
-            origins.push(lesson.origins[i])
-          })
-          if (lambda === 0) return
-          group.trajectories.forEach((trajectory, i) => {
-            const mask = new Uint8Array(trajectory.tokens.length)
-            for (const item of chosen)
-              if (item.group === g && item.i === i) mask.fill(1, item.observation.start, item.observation.end)
-            if (!mask.includes(1)) return
-            sequences.push(demonstrationSequence({ tokens: trajectory.tokens, mask }, group.problem, g, lambda))
-            origins.push({ group: g, trajectory: -1 })
-          })
-        })
-        return { ...lesson, sequences, origins, metrics: { lambda, observations: chosen.size } }
+        const placed = withObservations(lesson, groups, chosen, lambda)
+        return { ...lesson, ...placed, metrics: { lambda, observations: chosen.length } }
+      },
+    }
+  },
+})
+
+export const worldModelFirst = objective({
+  kind: 'method',
+  name: 'world-model-first',
+  family: 'supervised',
+  summary: 'The policy first learns to predict what the world answers in its own episodes; then RL begins.',
+  formula: 'step <= worldSteps: L = -mean lp of observed tokens;  after: L_clip',
+  reference:
+    "SPA, arXiv 2510.15047. Ours: it predicts the world's words as they come, where SPA has the policy write state and next state, overwritten with the truth",
+  standing: 'ours',
+  use: 'Worlds with rules to learn before their rewards are in reach. paw does both at once.',
+  rows: ['A101'],
+  options: z.strictObject({
+    ...halfOptions(),
+    /** Steps of prediction before RL. */
+    worldSteps: z.int().min(0).default(20),
+  }),
+  make: (options): Algorithm => {
+    const base = mix({
+      name: 'world-model-first',
+      needs: {},
+      loss: byRole(clippedLoss(options), crossEntropy()),
+      weigh: weighByRole(options.aggregation, 'token-mean', options.fixedLength),
+      teach: (group, _, { step }) => ({ samples: step > options.worldSteps ? advantagesOf(group, options) : null }),
+    })
+    return {
+      ...base,
+      learn: (groups, context = FIRST_STEP) => {
+        const lesson = base.learn(groups, context)
+        if (context.step > options.worldSteps) return lesson
+        const found = foundIn(groups)
+        return { ...lesson, ...withObservations(lesson, groups, found, 1), metrics: { observations: found.length } }
       },
     }
   },

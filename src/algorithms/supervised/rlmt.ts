@@ -28,7 +28,7 @@ export const rlmt = objective({
   family: 'supervised',
   summary: 'RL with thinking on open prompts: GRPO with a bound for negative advantages, a little KL and entropy.',
   formula: 'A = (R - mean) / (std + eps);  l = dual clip(r A) + klCoefficient k3 - entropyCoefficient H',
-  reference: "RLMT, arXiv 2509.20357, and its authors' code; the number from memory",
+  reference: "RLMT, arXiv 2509.20357, and its authors' code",
   standing: 'source',
   use: 'A reward that scores `responseOf` the reply only: thinking is learnt through it. Empty responses need a penalty of their own.',
   rows: ['B063'],

@@ -211,7 +211,7 @@ const scoredAs = (sequences: readonly TrainSequence[]): TrainSequence[] => {
 
 test('every method learns from a step, and survives steps with nothing to learn', () => {
   const methods = supervised.supervisedObjectives.filter(({ kind }) => kind === 'method')
-  assert.equal(methods.length, 20)
+  assert.equal(methods.length, 21)
   const rewarded = (rewards: number[]): Group =>
     groupOf(rewards.map((reward) => turnsTrajectory(reward, [2, 3], { turnRewards: [reward, 0.5] })))
   for (const method of methods) {
@@ -533,4 +533,33 @@ test('PaW predicts what the world answers after uncertain replies, less as rewar
   close([advantageOf(lesson.sequences[2])], [0.2])
   assert.equal(roles(algorithm.learn([groupOf([{ ...sure, reward: 1 }, unsure])])), '')
   close(at(supervised.absoluteErrorLoss(0.9), Math.log(0.95)), [0.1, 0])
+})
+
+test('a world model comes first, then RL', () => {
+  const algorithm = make(supervised.worldModelFirst, { worldSteps: 3 })
+  const groups = [groupOf([turnsTrajectory(0, [2, 1]), turnsTrajectory(1, [1, 1, 1])]), testGroup([0, 1])]
+  const before = algorithm.learn(groups, contextWith([], { step: 3 }))
+  assert.equal(roles(before), 'dd')
+  assert.deepEqual(
+    before.sequences.map(({ mask }) => [...mask].join('')),
+    ['000010', '0001010'],
+  )
+  assert.deepEqual(before.sequences.map(advantageOf), [1, 1])
+  assert.equal(roles(algorithm.learn(groups, contextWith([], { step: 4 }))), 'ssss')
+})
+
+test('mid-training: a budget that shrinks, a bonus around it, and places from easy to hard', () => {
+  const budget = { from: 100, to: 20, steps: 80, weight: 0.5 }
+  close(
+    [1, 41, 81, 500].map((step) => supervised.thinkingBudget(budget, step)),
+    [100, 60, 20, 20],
+  )
+  close([supervised.thinkingBudget({ ...budget, steps: 0 }, 1)], [20])
+  close(
+    [60, 30, 90, 200, 0].map((length) => supervised.nextTokenReward(true, length, 60, 0.5)),
+    [1.5, 1.25, 1.25, 1, 1],
+  )
+  assert.equal(supervised.nextTokenReward(false, 60, 60, 0.5), 0)
+  assert.deepEqual(supervised.hardPlaces([0.1, 2, 1, 0], 0.5), [2, 1])
+  assert.deepEqual(supervised.hardPlaces([], 0.5), [])
 })
