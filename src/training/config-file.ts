@@ -82,6 +82,7 @@ export async function readConfigFile(path: string): Promise<Record<string, unkno
   const model = (entry: unknown): unknown =>
     typeof entry === 'string' && isHubModel(entry, dirname(path)) ? entry : absolute(entry)
   for (const field of ['model', 'teacher']) if (field in fields) fields[field] = model(fields[field])
+  if ('chatTemplate' in fields && fields.chatTemplate !== 'default') fields.chatTemplate = absolute(fields.chatTemplate)
   const { teachers } = fields
   if (typeof teachers === 'object' && teachers !== null && !Array.isArray(teachers))
     fields.teachers = Object.fromEntries(Object.entries(teachers).map(([language, entry]) => [language, model(entry)]))

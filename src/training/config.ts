@@ -113,6 +113,8 @@ export const configSchema = z.strictObject({
   seed: z.int().default(1),
   /** Folder of the model to start from; relative to the config file, or to the working directory from code. */
   model: z.string().min(1),
+  /** File of a chat template for a model that has none, or in place of its own; paths like `model`. 'default': Myriad's own. */
+  chatTemplate: z.string().min(1).optional(),
   /** JavaScript modules that export tasks, rewards or objectives of your own, by any name; paths like `model`. */
   modules: z.array(z.string().min(1)).default([]),
   tasks: z.array(taskSchema).min(1),

@@ -57,7 +57,7 @@ function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTas
 }
 
 async function openConfigured(config: TrainConfig, needs: Needs): Promise<{ policy: Policy; chat: ChatFormat }> {
-  const { workers, threads, device, memory, adapter, seed } = config
+  const { workers, threads, device, memory, adapter, seed, chatTemplate } = config
   await requireTrainable(config)
   return openLocalPolicy(config.model, {
     workers,
@@ -65,15 +65,16 @@ async function openConfigured(config: TrainConfig, needs: Needs): Promise<{ poli
     device,
     ...memory,
     valueHead: needs.values,
+    chatTemplate,
     ...(adapter ? { adapter: { config: adapter, seed: deriveSeed(seed, 'adapter') } } : {}),
   })
 }
 
 /** A model to score with. */
 function openFrozen(folder: string, config: TrainConfig): Promise<{ policy: Policy; chat: ChatFormat }> {
-  const { workers, threads, device, memory } = config
+  const { workers, threads, device, memory, chatTemplate } = config
   const { slots, rowLength, tokenBudget } = memory
-  return openLocalPolicy(folder, { workers, threads, device, slots, rowLength, tokenBudget })
+  return openLocalPolicy(folder, { workers, threads, device, slots, rowLength, tokenBudget, chatTemplate })
 }
 
 /** Refuses, before anything is loaded, a model that this machine has not the memory to train. */

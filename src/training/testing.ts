@@ -66,7 +66,7 @@ export const climb: Task = {
 export const TEST_TASKS: readonly Task[] = [echo, climb]
 
 export async function openTestPolicy(
-  options: { updateDelayMs?: number; contextLength?: number } = {},
+  options: { updateDelayMs?: number; contextLength?: number; valueHead?: boolean } = {},
 ): Promise<{ policy: Policy; chat: ChatFormat }> {
   const chat = createTestChat(TEST_CHARACTERS)
   return { policy: createTabularPolicy({ chat, order: 3, ...options }), chat }
