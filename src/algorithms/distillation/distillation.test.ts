@@ -141,6 +141,27 @@ test('KL and JS of three outcomes have the values and slopes worked out by hand'
     }
 })
 
+test('descending a divergence leads the student to the teacher, by alternatives and tail too', () => {
+  const target = [0.5, 0.25, 0.15, 0.07, 0.03]
+  const softmax = (z: readonly number[]): number[] => {
+    const all = z.map(Math.exp)
+    return all.map((x) => x / all.reduce((a, b) => a + b, 0))
+  }
+  for (const beta of [0, 0.5, 1])
+    for (const width of [3, 5]) {
+      let logits = [0, 1, -1, 0.5, 0]
+      for (let step = 0; step < 4000; step++) {
+        const p = softmax(logits)
+        const own = logs(p).slice(0, width)
+        const { slopes } = distillation.divergence(own, logs(target).slice(0, width), { beta })
+        const total = slopes.reduce((a, b) => a + b, 0)
+        logits = logits.map((z, v) => z - 0.5 * ((slopes[v] ?? 0) - p[v] * total))
+      }
+      const p = softmax(logits)
+      close(p.slice(0, width), target.slice(0, width), 1e-3)
+    }
+})
+
 test('COPSD cuts each outcome before the sum, and what is cut has no slope', () => {
   const [T, S] = [
     [0.7, 0.2, 0.1],

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { createRandom, deriveSeed, type Random } from '../../core/index.js'
 import { weigh } from '../compose.js'
 import { objective } from '../objective.js'
-import { mix } from '../supervised/shown.js'
+import { isRight, mix, thresholdOption } from '../supervised/shown.js'
 import type { Group } from '../types.js'
 import { divergenceOf, divergenceOptions } from './divergence.js'
 import { averaging, privileged } from './methods.js'
@@ -12,14 +12,16 @@ import { sampledReverseKl } from './sampled.js'
  * For each trajectory of a group, a successful sibling whose reply its teacher may read; itself only where `own` allows it.
  *
  * @returns index of the sibling, or -1: nothing to learn from. [trajectories]
- * @example siblingSolutions(group, { threshold: 1 }, createRandom(1))
+ * @example siblingSolutions(group, {}, createRandom(1)) // one of those that succeeded
  */
 export function siblingSolutions(
   { trajectories }: Group,
-  { threshold, own = false }: { threshold: number; own?: boolean },
+  { threshold = null, own = false }: { threshold?: number | null; own?: boolean },
   random: Random,
 ): number[] {
-  const right = trajectories.flatMap(({ reward, mask }, i) => (reward >= threshold && mask.includes(1) ? [i] : []))
+  const right = trajectories.flatMap((trajectory, i) =>
+    isRight(trajectory, threshold) && trajectory.mask.includes(1) ? [i] : [],
+  )
   return trajectories.map((_, i) => {
     const others = right.filter((j) => own || j !== i)
     return others.length === 0 ? -1 : random.pick(others)
@@ -44,8 +46,7 @@ export const sdpo = objective({
     /** How fast the teacher follows the policy, a step; null: it stays the model the run began with. */
     teacherRate: z.number().gt(0).max(1).nullable().default(0.05),
     mode: z.enum(['sampled', 'topk']).default('sampled'),
-    /** Rewards from this on are successes. */
-    threshold: z.number().default(1),
+    threshold: thresholdOption,
     /** A successful sample may be its own solution. */
     own: z.boolean().default(false),
   }),

@@ -22,7 +22,11 @@ export const selfTeaching = {
   teacherRate: z.number().gt(0).max(1).nullable().default(null),
 }
 
-/** What a privileged teacher needs: solutions to read, and its way of following the policy. */
+/**
+ * What a privileged teacher needs: solutions to read, and its way of following the policy.
+ *
+ * @example privileged(0.05) // { teacher: 'privileged', demonstrations: true, reference: { rate: 0.05 } }
+ */
 export const privileged = (teacherRate: number | null): Needs => ({
   teacher: 'privileged',
   demonstrations: true,
@@ -32,6 +36,8 @@ export const privileged = (teacherRate: number | null): Needs => ({
 /**
  * Distillation over alternatives, on samples or on demonstrations. A problem without a solution has nothing to teach a
  * privileged teacher's student, and is left out.
+ *
+ * @example distil('mine', options, 'samples', 'model')
  */
 export function distil(
   name: string,

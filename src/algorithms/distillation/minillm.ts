@@ -37,7 +37,11 @@ export function miniLlmReturns(gaps: Float32Array, mask: Uint8Array, options: Mi
   return returns
 }
 
-/** Advantages of the trainable tokens of all sequences brought to mean 0 and deviation 1 (over n). */
+/**
+ * Advantages of the trainable tokens of all sequences brought to mean 0 and deviation 1 (over n).
+ *
+ * @example whitened(sequences)
+ */
 export function whitened(sequences: readonly TrainSequence[], epsilon = 1e-8): TrainSequence[] {
   const all = sequences.flatMap(({ mask, advantages }) => [...advantages].filter((_, t) => mask[t]))
   const mean = all.reduce((sum, a) => sum + a / all.length, 0)

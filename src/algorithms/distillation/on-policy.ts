@@ -60,6 +60,7 @@ export const onPolicyDistillation = objective({
  *
  * @throws MyriadError 'usage' where alternatives, teacher or reference were not scored
  * @returns 0 where the mask is 0: [tokens]
+ * @example refine: (sequences) => sequences.map((sequence) => ({ ...sequence, advantages: deltaAdvantages(sequence) }))
  */
 export function deltaAdvantages(sequence: TrainSequence): Float32Array {
   const { mask, alternatives, teacherAlternatives, referenceAlternatives, teacherLogprobs, referenceLogprobs } =

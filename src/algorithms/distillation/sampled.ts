@@ -24,6 +24,7 @@ export const TEACHER_GAP = 20
  * expected gradient is 0. Sources: joschu.net/blog/kl-approx; TRL compute_sampled_token_self_distillation_loss.
  *
  * @throws MyriadError 'usage' from `evaluate` without teacher logprobs
+ * @example sampledReverseKl('k2')
  */
 export function sampledReverseKl(form: 'score' | 'k2', weightCap: number | null = null): Loss {
   return tokenLoss(`sampled-reverse-kl-${form}`, ({ logprobs, oldLogprobs, teacherLogprobs }, t) => {
@@ -42,6 +43,8 @@ export const held = (gap: number): number => Math.max(-TEACHER_GAP, Math.min(TEA
 
 /**
  * -r A, with its clip where a range is given; r = exp(lp - olp).
+ *
+ * @example importanceLoss({ clipLow: 0.2, clipHigh: 0.2 })
  */
 export function importanceLoss(clip: { clipLow: number; clipHigh: number } | null): Loss {
   const range = clip ?? { clipLow: Infinity, clipHigh: Infinity }
@@ -55,6 +58,7 @@ export function importanceLoss(clip: { clipLow: number; clipHigh: number } | nul
  * 0 where the mask is. [tokens]
  *
  * @throws MyriadError 'usage' where the sequence was not scored by a teacher
+ * @example sequences.map((sequence) => ({ ...sequence, advantages: teacherGap(sequence) }))
  */
 export function teacherGap({ mask, teacherLogprobs, oldLogprobs, logprobs }: TrainSequence): Float32Array {
   if (!teacherLogprobs) throw new MyriadError('usage', 'distillation needs teacher logprobs; ask for a teacher')
@@ -62,7 +66,11 @@ export function teacherGap({ mask, teacherLogprobs, oldLogprobs, logprobs }: Tra
   return Float32Array.from(mask, (m, t) => (m ? held(teacherLogprobs[t] - own[t]) : 0))
 }
 
-/** sum_{t' >= t} gamma^(t' - t) x_t', over trainable tokens. [tokens] */
+/**
+ * sum_{t' >= t} gamma^(t' - t) x_t', over trainable tokens. [tokens]
+ *
+ * @example discounted(Float32Array.of(1, 2), Uint8Array.of(1, 1), 0.5) // 2 2
+ */
 export function discounted(values: Float32Array, mask: Uint8Array, gamma: number): Float32Array {
   const sums = new Float32Array(values.length)
   let sum = 0
@@ -80,6 +88,8 @@ export function discounted(values: Float32Array, mask: Uint8Array, gamma: number
  *     1 + gamma (1 - sum_{t' < t} |A_t'| / sum |A|)
  *
  * Source: arXiv 2606.22600; TRL IWOPDTrainer.
+ *
+ * @example prefixFactors(Float32Array.of(1, -1), 0.5) // 1.5 1.25
  */
 export function prefixFactors(advantages: Float32Array, gamma: number): Float32Array {
   const total = Math.max(
@@ -106,7 +116,11 @@ export const importanceOptions = {
 
 type ImportanceOptions = z.output<z.ZodObject<typeof importanceOptions>>
 
-/** A method whose advantages come of scored sequences, with those of `teach` (0 unless given) as `advantages` before. */
+/**
+ * A method whose advantages come of scored sequences, with those of `teach` (0 unless given) as `advantages` before.
+ *
+ * @example fromScores('mine', options, { teacher: 'model', old: true }, (sequences) => sequences.map(refineOne))
+ */
 export function fromScores(
   name: string,
   options: ImportanceOptions,

@@ -6,11 +6,11 @@ import { crossEntropy } from '../cross-entropy.js'
 import { objective } from '../objective.js'
 import type { Algorithm, Group, Trajectory } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
-import { demonstrationSequence, mix } from './shown.js'
+import { demonstrationSequence, isRight, mix, thresholdOption } from './shown.js'
 
 export interface KeepOptions {
-  /** Rewards from this on are kept. */
-  threshold: number
+  /** Rewards from this on are kept; null: successes. */
+  threshold: number | null
   /** Of equal token sequences only the first. */
   deduplicate: boolean
   /** At most so many a group, the best first (equal ones in order); null: all. */
@@ -25,8 +25,9 @@ export interface KeepOptions {
  */
 export function keepers({ trajectories }: Group, { threshold, deduplicate, limit }: KeepOptions): boolean[] {
   const seen = new Set<string>()
-  const good = trajectories.flatMap(({ reward, tokens, mask }, i) => {
-    if (!(reward >= threshold) || !mask.includes(1)) return []
+  const good = trajectories.flatMap((trajectory, i) => {
+    const { tokens, mask } = trajectory
+    if (!isRight(trajectory, threshold) || !mask.includes(1)) return []
     const key = tokens.join()
     if (deduplicate && seen.has(key)) return []
     seen.add(key)
@@ -86,14 +87,14 @@ export const rft = objective({
   ...about,
   name: 'rft',
   summary: 'Rejection fine-tuning: likelihood of the samples that are right.',
-  formula: 'L = -sum_kept c_t lp_t / K_problem;  kept: R >= threshold',
+  formula: 'L = -sum_kept c_t lp_t / K_problem;  kept: right ones',
   reference:
     'RFT, arXiv 2308.01825; ReST-EM, arXiv 2312.06585 (limit 10); ours: the division by K_problem as an option',
   use: 'Sparse, reliable rewards. Never learns from failures; problems without a right sample teach nothing.',
   rows: ['B007', 'B172', 'B066'],
   options: z.strictObject({
     ...shared,
-    threshold: z.number().default(1),
+    threshold: thresholdOption,
     /** At most so many a problem. */
     limit: z.int().positive().nullable().default(null),
   }),
@@ -134,7 +135,7 @@ export const expertIteration = objective({
   ...about,
   name: 'expert-iteration',
   summary: 'Right samples of all steps so far are kept, and each step learns from a draw of them.',
-  formula: 'D <- D + {y: R(y) >= threshold};  L = -sum_{y in draw of D} c_t lp_t',
+  formula: 'D <- D + {y right};  L = -sum_{y in draw of D} c_t lp_t',
   reference:
     'arXiv 1705.08439; 2403.04642 for language models. Ours: a step a round, the policy goes on (the papers restart from the base), a bounded D that forgets the oldest',
   standing: 'ours',
@@ -143,7 +144,7 @@ export const expertIteration = objective({
   options: z.strictObject({
     aggregation: shared.aggregation,
     fixedLength: shared.fixedLength,
-    threshold: z.number().default(1),
+    threshold: thresholdOption,
     /** At most so many new ones a problem and step. */
     limit: z.int().positive().nullable().default(1),
     /** Sequences D holds. */
@@ -176,7 +177,11 @@ export const expertIteration = objective({
   },
 })
 
-/** Sequences of earlier steps, dealt out in order among the groups of this one (they go where their group goes). */
+/**
+ * Sequences of earlier steps, dealt out in order among the groups of this one (they go where their group goes).
+ *
+ * @example { ...lesson, ...replayed(buffer, groups) }
+ */
 export function replayed(
   kept: readonly { tokens: number[]; mask: number[]; task: string; language: string }[],
   groups: readonly Group[],

@@ -13,7 +13,7 @@ import type { Group, Shown } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
 
 import { ratioLoss } from './mixture.js'
-import { byRole, mix } from './shown.js'
+import { byRole, isRight, mix, thresholdOption } from './shown.js'
 
 /**
  * Advantages of the members of a group with a demonstration among them.
@@ -54,6 +54,8 @@ function taught(
  *     l = -A p / (p + gamma),   slope -A gamma p / (p + gamma)^2
  *
  * Source: arXiv 2504.14945 and its authors' code.
+ *
+ * @example byRole(ratioLoss(), shapedLoss(0.1))
  */
 export function shapedLoss(gamma: number): Loss {
   return tokenLoss('shaped', ({ logprobs, advantages }, t) => {
@@ -145,6 +147,7 @@ export const visurf = objective({
  * positive, lp times |A| where negative. Coefficients are those of `info.coefficients`.
  *
  * @throws MyriadError 'usage' from `evaluate` where a sequence has no coefficient
+ * @example mix({ ..., loss: srftLoss(), refine })
  */
 export function srftLoss(): Loss {
   const coefficient = (name: string, value: number | undefined): number => {
@@ -189,8 +192,7 @@ export const srft = objective({
   rows: ['B222'],
   options: z.strictObject({
     ...demonstrationReward,
-    /** Rewards from this on are right samples. */
-    threshold: z.number().default(0.5),
+    threshold: thresholdOption,
     sftCoefficient: z.number().min(0).default(0.5),
     rlCoefficient: z.number().min(0).default(0.1),
     /** Sign of H in the weight of right samples. */
@@ -214,7 +216,7 @@ export const srft = objective({
         }))
       },
       teach: (group, shown) => ({
-        samples: group.trajectories.map(({ reward }) => (reward >= options.threshold ? 1 : -1)),
+        samples: group.trajectories.map((trajectory) => (isRight(trajectory, options.threshold) ? 1 : -1)),
         demonstration: shown
           ? advantagesWith(rewardsOf(group), options.demonstrationReward, { normalization: 'mean-std' }).demonstration
           : null,

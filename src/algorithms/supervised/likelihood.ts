@@ -6,7 +6,7 @@ import { objective } from '../objective.js'
 import { tokenLoss, weightedLikelihood } from '../policy-gradient/token-loss.js'
 import type { Algorithm } from '../types.js'
 import { AGGREGATIONS, type Aggregation } from '../weights.js'
-import { mix, weighByRole } from './shown.js'
+import { isRight, mix, thresholdOption, weighByRole } from './shown.js'
 
 /** The largest probability that 1 - p is taken of. */
 const P_MAX = 1 - 1e-6
@@ -19,6 +19,8 @@ const probability = (logprob: number): number => Math.min(1, Math.exp(logprob))
  * tokens the model thinks impossible are nearly left alone.
  *
  * Source: arXiv 2508.05629; TRL loss_type "dft".
+ *
+ * @example dftLoss().evaluate(tokens)
  */
 export function dftLoss(): Loss {
   return weightedLikelihood('dft', ({ logprobs }) => ({ factors: logprobs.map(probability) }))
@@ -28,6 +30,8 @@ export function dftLoss(): Loss {
  * Likelihood weighted by the variance of the token, -sg(p (1 - p)) A lp: neither what is known nor what is hopeless.
  *
  * Source: CHORD-phi, arXiv 2508.11408.
+ *
+ * @example byRole(clippedLoss(), phiLoss())
  */
 export function phiLoss(): Loss {
   return weightedLikelihood('phi', ({ logprobs }) => ({
@@ -40,6 +44,8 @@ export function phiLoss(): Loss {
  * With gamma 0 it is cross-entropy.
  *
  * Source: arXiv 1708.02002.
+ *
+ * @example focalLoss(2)
  */
 export function focalLoss(gamma: number): Loss {
   return tokenLoss('focal', ({ logprobs, advantages }, t) => {
@@ -57,6 +63,8 @@ export function focalLoss(gamma: number): Loss {
  *     A > 0: -A lp,  slope -A        A < 0: -|A| log(1 - p),  slope |A| p / (1 - p),  p no more than 1 - 1e-6 (slope 0 above)
  *
  * Source: arXiv 1908.04319.
+ *
+ * @example mix({ ..., loss: unlikelihoodLoss(), teach: () => ({ samples: [1, -1], demonstration: 1 }) })
  */
 export function unlikelihoodLoss(): Loss {
   return tokenLoss('unlikelihood', ({ logprobs, advantages }, t) => {
@@ -71,6 +79,8 @@ export function unlikelihoodLoss(): Loss {
 /**
  * Cross-entropy that drops what is mastered: tokens whose probability is above `threshold` teach nothing. The weights of
  * the rest stay as they are.
+ *
+ * @example unmasteredLoss(0.95)
  */
 export function unmasteredLoss(threshold: number): Loss {
   return weightedLikelihood('unmastered', ({ logprobs }) => {
@@ -90,6 +100,7 @@ export function unmasteredLoss(threshold: number): Loss {
  * Source: arXiv 1512.00567; over the K most probable: ours.
  *
  * @throws MyriadError 'usage' from `evaluate` without alternatives
+ * @example smoothedLoss(0.1)
  */
 export function smoothedLoss(smoothing: number): Loss {
   return {
@@ -124,7 +135,11 @@ export function smoothedLoss(smoothing: number): Loss {
   }
 }
 
-/** The alternatives of a batch; empty ones in an empty batch. */
+/**
+ * The alternatives of a batch; empty ones in an empty batch.
+ *
+ * @example alternativesIn('label smoothing', tokens).count
+ */
 export function alternativesIn(what: string, tokens: LossTokens): NonNullable<LossTokens['alternatives']> {
   if (tokens.alternatives) return tokens.alternatives
   if (tokens.logprobs.length === 0) return { count: 0, ids: new Int32Array(), logprobs: new Float64Array() }
@@ -138,7 +153,11 @@ export const shownOptions = (aggregation: Aggregation = 'token-mean') => ({
   fixedLength: z.number().positive().optional(),
 })
 
-/** A method that learns from the demonstrations of a step alone, by the loss given. */
+/**
+ * A method that learns from the demonstrations of a step alone, by the loss given.
+ *
+ * @example fromDemonstrations('mine', { aggregation: 'token-mean' }, focalLoss(2))
+ */
 export function fromDemonstrations(
   name: string,
   options: { aggregation: Aggregation; fixedLength?: number },
@@ -265,13 +284,13 @@ export const unlikelihood = objective({
   ...about,
   name: 'unlikelihood',
   summary: 'Learn demonstrations and successes, unlearn failures, token by token.',
-  formula: 'shown or R >= threshold: -lp;  else -alpha log(1 - p)',
-  reference: 'arXiv 1908.04319; ours: which sequences are unlearnt (rewards below a threshold)',
+  formula: 'shown or right: -lp;  else -alpha log(1 - p)',
+  reference: 'arXiv 1908.04319; ours: which sequences are unlearnt (those that are not right)',
   standing: 'ours',
   use: 'When failures are typical and short. In long replies most tokens of a failure are innocent.',
   options: z.strictObject({
     ...shownOptions(),
-    threshold: z.number().default(0.5),
+    threshold: thresholdOption,
     /** Weight of unlikelihood. */
     alpha: z.number().min(0).default(1),
   }),
@@ -282,7 +301,7 @@ export const unlikelihood = objective({
       loss: unlikelihoodLoss(),
       weigh: weighByRole(aggregation, aggregation, fixedLength),
       teach: ({ trajectories }) => ({
-        samples: trajectories.map(({ reward }) => (reward >= threshold ? 1 : -alpha)),
+        samples: trajectories.map((trajectory) => (isRight(trajectory, threshold) ? 1 : -alpha)),
         demonstration: 1,
       }),
     }),

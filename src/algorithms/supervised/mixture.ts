@@ -12,7 +12,7 @@ import type { Algorithm, Group, LearnContext } from '../types.js'
 import { AGGREGATIONS, type Aggregation } from '../weights.js'
 import { replayed } from './filtered.js'
 import { dftLoss, phiLoss } from './likelihood.js'
-import { byRole, mix, weighByRole } from './shown.js'
+import { byRole, isRight, mix, thresholdOption, weighByRole } from './shown.js'
 import { mixtureAt, scheduleOf, scheduleOptions } from './schedule.js'
 import { tokenLoss } from '../policy-gradient/token-loss.js'
 
@@ -36,7 +36,11 @@ export const halfOptions = (
 
 type HalfOptions = z.output<z.ZodObject<ReturnType<typeof halfOptions>>>
 
-/** Group advantages of the trajectories; null where all rewards are equal, so that the group is left out. */
+/**
+ * Group advantages of the trajectories; null where all rewards are equal, so that the group is left out.
+ *
+ * @example advantagesOf(group, { normalization: 'mean' }) // rewards 0, 1: [-0.5, 0.5]
+ */
 export function advantagesOf(
   group: Group,
   options: { normalization: 'mean' | 'mean-std'; epsilon?: number },
@@ -154,7 +158,11 @@ export const datamind = objective({
     ),
 })
 
-/** -r A without a clip, r = exp(lp - olp) with its log clamped. */
+/**
+ * -r A without a clip, r = exp(lp - olp) with its log clamped.
+ *
+ * @example byRole(ratioLoss(), crossEntropy())
+ */
 export function ratioLoss(): Loss {
   return tokenLoss('ratio', ({ logprobs, oldLogprobs, advantages }, t) => {
     const ratio = clampedExp(logprobs[t] - oldLogprobs[t])
@@ -180,8 +188,7 @@ export const relift = objective({
   use: 'Hard problems with solutions at hand. RL never sees problems that are never solved; this does.',
   rows: ['B030'],
   options: z.strictObject({
-    /** Rewards from this on count as solved. */
-    threshold: z.number().default(1),
+    threshold: thresholdOption,
     /** Demonstrations that make a step of likelihood. */
     bufferSize: z.int().positive().default(128),
     entropyCoefficient: z.number().min(0).default(0.001),
@@ -219,10 +226,14 @@ export const relift = objective({
   },
 })
 
-function unsolved(groups: readonly Group[], context: LearnContext, { threshold }: { threshold: number }): Buffered[] {
+function unsolved(
+  groups: readonly Group[],
+  context: LearnContext,
+  { threshold }: { threshold: number | null },
+): Buffered[] {
   return groups.flatMap(({ problem, trajectories }, g) => {
     const shown = context.demonstrations?.[g]
-    if (!shown?.mask.includes(1) || trajectories.some(({ reward }) => reward >= threshold)) return []
+    if (!shown?.mask.includes(1) || trajectories.some((trajectory) => isRight(trajectory, threshold))) return []
     return [{ tokens: [...shown.tokens], mask: [...shown.mask], task: problem.task, language: problem.language }]
   })
 }

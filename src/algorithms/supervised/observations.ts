@@ -16,6 +16,8 @@ import { advantagesOf, halfOptions } from './mixture.js'
  *     l = A (1 - p),  slope -A p        p < confident;   l = A (1 - confident), slope 0 otherwise
  *
  * Source: PaW, arXiv 2606.02388, from notes on it; the threshold is ours.
+ *
+ * @example byRole(clippedLoss(), absoluteErrorLoss(0.9))
  */
 export function absoluteErrorLoss(confident: number): Loss {
   return tokenLoss('absolute-error', ({ logprobs, advantages }, t) => {

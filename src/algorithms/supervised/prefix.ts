@@ -59,7 +59,11 @@ export function prefixAdvantages(
   }
 }
 
-/** A mask of the trainable tokens with the highest entropy: `share` of them, rounded up. */
+/**
+ * A mask of the trainable tokens with the highest entropy: `share` of them, rounded up.
+ *
+ * @example mostUncertain(Uint8Array.of(0, 1, 1), [0, 2, 1], 0.5) // 0 1 0
+ */
 export function mostUncertain(mask: Uint8Array, entropy: ArrayLike<number>, share: number): Uint8Array {
   const places = [...mask.keys()].filter((t) => mask[t])
   places.sort((a, b) => entropy[b] - entropy[a] || a - b)

@@ -37,7 +37,11 @@ export function bucketOf(value: number, edges: readonly number[]): number {
   return edges.filter((edge) => value >= edge).length
 }
 
-/** A sequence with a token put in at `position`, which is not learnt. */
+/**
+ * A sequence with a token put in at `position`, which is not learnt.
+ *
+ * @example withControl(sequence, 100, 0).tokens // [100, ...sequence.tokens]
+ */
 export function withControl(sequence: TrainSequence, token: number, position: number): TrainSequence {
   const into = <A extends Float32Array | Uint8Array>(values: A): A => {
     const next = new (values.constructor as new (length: number) => A)(values.length + 1)

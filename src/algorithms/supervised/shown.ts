@@ -1,8 +1,9 @@
+import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import type { Loss, LossResult, LossTokens, SequenceInfo, TrainSequence } from '../../policy/types.js'
 import { hasVariance } from '../advantages.js'
 import { FIRST_STEP, sequenceOf, weigh } from '../compose.js'
-import type { Algorithm, Group, LearnContext, Lesson, Needs, Shown } from '../types.js'
+import type { Algorithm, Group, LearnContext, Lesson, Needs, Shown, Trajectory } from '../types.js'
 import type { Aggregation } from '../weights.js'
 
 /**
@@ -56,6 +57,18 @@ function demonstrationsOf({ demonstrations }: LearnContext, groups: readonly Gro
         `not ${demonstrations?.length ?? 'none at all'}`,
     )
   return demonstrations.map((shown) => (shown?.mask.includes(1) ? shown : null))
+}
+
+/** Option of methods that tell right from wrong: rewards from this on are right; null: what the task calls a success. */
+export const thresholdOption = z.number().nullable().default(null)
+
+/**
+ * Whether a trajectory is right, by its reward or by what the task says.
+ *
+ * @example trajectories.filter((trajectory) => isRight(trajectory, null))
+ */
+export function isRight({ reward, outcome }: Trajectory, threshold: number | null): boolean {
+  return threshold === null ? outcome.success : reward >= threshold
 }
 
 /** What one group teaches. */

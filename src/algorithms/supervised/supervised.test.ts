@@ -287,6 +287,19 @@ test('RFT keeps what is right, once each, and gives every problem the same say',
   assert.deepEqual(weights({ limit: 1 }).length, 2)
 })
 
+test('right is what the task calls a success, or a reward from a threshold on', () => {
+  const group = groupOf([
+    { ...testTrajectory(0.9), outcome: { reward: 0, success: false, wellFormed: true } },
+    { ...testTrajectory(0.4), tokens: [0, 1, 9, 9, 9] },
+  ])
+  const learntOf = (options: object): number[] =>
+    make(supervised.rft, options)
+      .learn([group])
+      .origins.map(({ trajectory }) => trajectory)
+  assert.deepEqual(learntOf({}), [1])
+  assert.deepEqual(learntOf({ threshold: 0.5 }), [0])
+})
+
 test('ReST raises its threshold from step to step and begins anew', () => {
   const levels = { low: 0.5, high: 0.9, rounds: 3, improveSteps: 2 }
   close(
