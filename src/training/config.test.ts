@@ -37,6 +37,24 @@ test('every wrong field is named, with what was expected and what was given', ()
   assert.throws(() => parseConfig(null), { code: 'usage', message: /configuration/ })
 })
 
+test('options of a method are checked by the method, and its defaults filled in', () => {
+  const { algorithm } = parseConfig({ ...base, algorithm: { name: 'dpo', beta: 0.5, epochs: 2 } })
+  assert.equal(algorithm.beta, 0.5)
+  assert.equal(algorithm.pairing, 'best-worst')
+  assert.deepEqual([algorithm.epochs, algorithm.minibatches], [2, 1])
+  assert.ok(!('clipLow' in algorithm), 'options of other methods are not there')
+  const refuse = (fields: object, message: RegExp): void =>
+    assert.throws(() => parseConfig({ ...base, algorithm: fields }), { code: 'usage', message })
+  refuse({ name: 'dpo', clipLow: 0.1 }, /algorithm: unknown field "clipLow"; "myriad algorithms show dpo"/)
+  refuse({ name: 'dpo', beta: 0 }, /algorithm\.beta: .*got 0/)
+  refuse({ name: 'laconic' }, /algorithm\.budget: .*it is missing/)
+  refuse({ name: 'dpo', beta: 'x', epochs: 0 }, /algorithm\.epochs: .*got 0/)
+  refuse({ name: 3 }, /algorithm\.name: .*got 3/)
+  refuse({ name: 'composed', shaping: 'x' }, /algorithm\.shaping: .*got "x"/)
+  const wrong = { ...base, steps: 0, algorithm: { name: 'dpo', beta: 0 }, teacherPrompt: '{prompt}' }
+  assert.throws(() => parseConfig(wrong), /algorithm\.beta: [^]*teacherPrompt: must contain \{solution\}[^]*steps: /)
+})
+
 test('overrides: JSON where it is JSON, text otherwise; lists by number; missing objects are made', () => {
   const overrides = [
     'steps=3',
@@ -62,10 +80,13 @@ test('overrides: JSON where it is JSON, text otherwise; lists by number; missing
 test('paths in a file are relative to the file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'myriad-config-'))
   const path = join(folder, 'c.json')
-  writeFileSync(path, JSON.stringify({ ...base, modules: ['./own.mjs'] }))
+  const teachers = { sw: 'n', default: 'organization/name' }
+  writeFileSync(path, JSON.stringify({ ...base, modules: ['./own.mjs'], teacher: 't', teachers }))
   const config = await readConfigFile(path)
   assert.equal(config.model, join(folder, 'm'))
   assert.deepEqual(config.modules, [join(folder, 'own.mjs')])
+  assert.equal(config.teacher, join(folder, 't'))
+  assert.deepEqual(config.teachers, { sw: join(folder, 'n'), default: 'organization/name' })
   writeFileSync(path, '{')
   await assert.rejects(readConfigFile(path), { code: 'usage', message: /c\.json is not JSON/ })
   writeFileSync(path, '[]')

@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { initializeWeights, parseDecoderConfig } from '../models/index.js'
+import { algorithmByName } from '../algorithms/registry.js'
+import type { Algorithm } from '../algorithms/types.js'
+import { adapterSchema, initializeWeights, parseDecoderConfig, type DecoderConfig } from '../models/index.js'
 import { localPolicyFromWeights } from '../policy/index.js'
 import { createTestChat } from '../policy/testing.js'
-import type { StepMetrics } from './types.js'
+import type { ChatFormat } from '../text/types.js'
+import type { StepMetrics, TrainEvent } from './types.js'
 import { TEST_CHARACTERS, TEST_CONFIG, TEST_TASKS } from './testing.js'
 import { train, type TrainOptions } from './train.js'
 
 const root = mkdtempSync(join(tmpdir(), 'myriad-local-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
-/** A transformer of a few thousand weights, on the engine, in two workers. */
-const openTiny: TrainOptions['openPolicy'] = async () => {
-  const chat = createTestChat(TEST_CHARACTERS)
-  const config = parseDecoderConfig({
+const tinyConfig = (chat: ChatFormat): DecoderConfig =>
+  parseDecoderConfig({
     model_type: 'llama',
     vocab_size: chat.tokenizer.vocabularySize,
     hidden_size: 32,
@@ -26,6 +27,11 @@ const openTiny: TrainOptions['openPolicy'] = async () => {
     max_position_embeddings: 48,
     tie_word_embeddings: true,
   })
+
+/** A transformer of a few thousand weights, on the engine, in two workers. */
+const openTiny: TrainOptions['openPolicy'] = async () => {
+  const chat = createTestChat(TEST_CHARACTERS)
+  const config = tinyConfig(chat)
   const weights = initializeWeights(config, 3)
   const { stopTokens } = chat.tokenizer
   return { policy: localPolicyFromWeights(config, weights, { workers: 2, slots: 32, rowLength: 32, stopTokens }), chat }
@@ -67,3 +73,42 @@ test('the loop on the engine: a tiny transformer learns, and an interrupted run 
   const weightsOf = (folder: string): Buffer => readFileSync(join(folder, 'checkpoints', 'final', 'model.safetensors'))
   assert.ok(weightsOf(out).equals(weightsOf(whole)))
 })
+
+for (const adapter of [undefined, { kind: 'lora', rank: 2, alpha: 4, targets: 'all-linear' }] as const)
+  test(`on the engine, ${adapter ? 'an adapter' : 'all weights'}: a value head and a reference that follows go on exactly`, async () => {
+    const chat = createTestChat(TEST_CHARACTERS)
+    const openPolicy: TrainOptions['openPolicy'] = async (_, { values }) => ({
+      policy: localPolicyFromWeights(tinyConfig(chat), initializeWeights(tinyConfig(chat), 3), {
+        workers: 2,
+        slots: 32,
+        rowLength: 32,
+        stopTokens: chat.tokenizer.stopTokens,
+        valueHead: values,
+        ...(adapter && { adapter: { config: adapterSchema.parse(adapter), seed: 1 } }),
+      }),
+      chat,
+    })
+    const critic = algorithmByName('ppo')
+    const algorithm: Algorithm = { ...critic, needs: { ...critic.needs, reference: { rate: 0.3 } } }
+    const options: TrainOptions = { tasks: TEST_TASKS, openPolicy, algorithm }
+    const short = {
+      ...config,
+      algorithm: {},
+      steps: 3,
+      checkpointEvery: 1,
+      evaluation: { problemsPerCell: 1, samples: 1 },
+    }
+    const name = adapter ? 'adapter' : 'full'
+    const [whole, out] = [join(root, `${name}-whole`), join(root, `${name}-interrupted`)]
+    await train(short, { ...options, out: whole })
+    const controller = new AbortController()
+    const stop = (event: TrainEvent): void => {
+      if (event.type === 'step' && event.metrics.step === 2) controller.abort()
+    }
+    await train(short, { ...options, out, signal: controller.signal, onEvent: stop })
+    assert.ok(existsSync(join(out, 'checkpoints', 'step-000002', 'reference')))
+    await train(short, { ...options, out, resume: true })
+    const traceOf = (folder: string): unknown => stepsOf(folder).map((metrics) => ({ ...metrics, time: null }))
+    assert.deepEqual(traceOf(out), traceOf(whole))
+    assert.ok(stepsOf(out).every(({ loss }) => loss !== null && Number.isFinite(loss)))
+  })

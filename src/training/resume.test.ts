@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { groupAdvantages } from '../algorithms/advantages.js'
+import { clippedLoss } from '../algorithms/clipped.js'
+import { compose } from '../algorithms/compose.js'
+import type { Algorithm, Trajectory } from '../algorithms/types.js'
 import { openTestPolicy, RESUME_CONFIG, TEST_TASKS } from './testing.js'
 import { resumeTraining, train, type TrainOptions } from './train.js'
-import type { TrainEvent } from './types.js'
+import type { RunState, TrainEvent } from './types.js'
 
 const root = mkdtempSync(join(tmpdir(), 'myriad-resume-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -68,6 +72,76 @@ test('an interrupted run finishes its step, saves, and goes on as if nothing had
   assert.deepEqual(traces(out), traces(folder('whole')))
   // Once more: there is nothing left to do, and the summary says so.
   assert.deepEqual(await resumeTraining(out, options()), JSON.parse(JSON.stringify(summary)))
+})
+
+/** Everything that outlives a step: a reference that follows, and parts that remember. */
+const remembering = (): Algorithm =>
+  compose({
+    name: 'remembering',
+    shaping: [
+      {
+        name: 'count',
+        // Rewards depend on what is remembered: forgetting it would show.
+        run: (groups, { state, step }) => {
+          const { steps, mean } = (state ?? { steps: 0, mean: 0 }) as { steps: number; mean: number }
+          assert.equal(steps, step - 1)
+          const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward))
+          const now = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+          const lower = (one: Trajectory): Trajectory => ({ ...one, reward: one.reward - mean * one.turns })
+          return {
+            groups: groups.map(({ problem, trajectories }) => ({ problem, trajectories: trajectories.map(lower) })),
+            state: { steps: step, mean: 0.7 * mean + 0.3 * now },
+            metrics: { mean },
+          }
+        },
+      },
+    ],
+    advantage: groupAdvantages({ normalization: 'mean' }),
+    loss: clippedLoss({ klCoefficient: 0.1 }),
+    needs: { reference: { rate: 0.2 }, old: true },
+  })
+
+test('what an algorithm remembers and a reference that follows survive interruptions exactly', async () => {
+  const config = { ...RESUME_CONFIG, algorithm: {}, steps: 8, checkpointEvery: 3 }
+  const mine = (): TrainOptions => ({ ...options(), algorithm: remembering() })
+  await train(config, { ...mine(), out: folder('remembered') })
+  const out = folder('remembering')
+  for (const stopAt of [2, 3, 7]) {
+    const controller = new AbortController()
+    await train(config, {
+      ...mine(),
+      out,
+      resume: true,
+      signal: controller.signal,
+      onEvent: (event) => event.type === 'step' && event.metrics.step === stopAt && controller.abort(),
+    })
+  }
+  const checkpoint = join(out, 'checkpoints', 'step-000007')
+  const { algorithm } = JSON.parse(readFileSync(join(checkpoint, 'state.json'), 'utf8')) as RunState
+  assert.equal((algorithm as { count: { steps: number } }).count.steps, 7)
+  assert.ok(existsSync(join(checkpoint, 'reference', 'table.json')))
+  await resumeTraining(out, mine())
+  assert.deepEqual(traces(out), traces(folder('remembered')))
+  const logged = traces(out)
+    .metrics.split('\n')
+    .map((line) => line.match(/"algorithm\/count\.mean":([\d.]+)/)?.[1])
+  assert.equal(logged[0], '0')
+  assert.ok(Number(logged[7]) > 0)
+})
+
+test('a checkpoint from before algorithms remembered anything is taken up', async () => {
+  const out = folder('older')
+  const controller = new AbortController()
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'checkpoint' && event.step === 4) controller.abort()
+  }
+  await train(RESUME_CONFIG, { ...options(), out, signal: controller.signal, onEvent })
+  const path = join(out, 'checkpoints', 'step-000004', 'state.json')
+  const { algorithm, ...older } = JSON.parse(readFileSync(path, 'utf8')) as RunState
+  assert.equal(algorithm, null)
+  writeFileSync(path, JSON.stringify(older))
+  await resumeTraining(out, options())
+  assert.deepEqual(traces(out), traces(folder('whole')))
 })
 
 test('a last line cut short by a kill is tolerated, and replaced', async () => {

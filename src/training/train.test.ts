@@ -199,6 +199,37 @@ test('modules bring tasks and rewards; what they lack is said', async () => {
   assert.ok(!existsSync(join(root, 'without')), 'nothing is written before every name is known')
 })
 
+test('modules bring objectives: a loss for the parts of "composed", and a whole method', async () => {
+  const path = join(root, 'objectives.mjs')
+  const algorithms = new URL('../algorithms/index.js', import.meta.url).href
+  writeFileSync(
+    path,
+    `import { compose, groupAdvantages, objective } from '${algorithms}'
+    import { z } from '${import.meta.resolve('zod')}'
+    const about = { family: 'policy-gradient', summary: 's', formula: 'f', reference: 'r', standing: 'ours', use: 'u', rows: [] }
+    const options = z.strictObject({ scale: z.number().default(1) })
+    const loss = ({ scale }) => ({ name: 'mine', evaluate: ({ logprobs, advantages, weights }) => ({
+      value: 0, gradient: logprobs.map((_, t) => -scale * weights[t] * advantages[t]), metrics: { scale } }) })
+    export const mine = objective({ ...about, kind: 'loss', name: 'mine-loss', options, make: loss })
+    export const more = [objective({ ...about, kind: 'method', name: 'mine', options, make: (chosen) =>
+      compose({ name: 'mine', advantage: groupAdvantages({ normalization: 'mean' }), loss: loss(chosen) }) })]
+    `,
+  )
+  const config = { ...short, modules: [path] }
+  await train({ ...config, algorithm: { name: 'mine', scale: 3 } }, options('mine'))
+  assert.equal(stepsOf('mine')[0]['loss/scale'], 3)
+  const parts = { name: 'composed', loss: { name: 'mine-loss', scale: 2 } }
+  await train({ ...config, algorithm: parts }, options('mine-in-parts'))
+  assert.equal(stepsOf('mine-in-parts')[0]['loss/scale'], 2)
+  const refuse = (algorithm: Record<string, unknown>, message: RegExp, modules = [path]): Promise<void> =>
+    assert.rejects(train({ ...config, modules, algorithm }, options('refused')), { code: 'usage', message })
+  await refuse({ name: 'mine', scale: 'x' }, /algorithm\.scale: expected number; got "x"/)
+  await refuse({ name: 'mime' }, /algorithm\.name: there is no method "mime"\. Did you mean "mine"\?/)
+  await refuse({ name: 'mine' }, /there is no method "mine"/, [])
+  await refuse({ name: 'on-policy-distillation' }, /teacher: .*give the folder of its model/)
+  assert.ok(!existsSync(join(root, 'refused')), 'nothing is written before every name is known')
+})
+
 test('unknown languages, rewards and tasks named twice are refused by field', async () => {
   const refuse = (config: object, message: RegExp): Promise<void> =>
     assert.rejects(train({ ...short, ...config }, options('refused')), { code: 'usage', message })
