@@ -23,7 +23,7 @@ import { configFrom, enableTypeScriptFor } from './configs.js'
 import { dieBy, onInterrupt } from './interrupt.js'
 import { LiveBlock } from './live-block.js'
 import { MyriadError, suggestion } from '../core/index.js'
-import { collect, integerOption } from './options.js'
+import { chatTemplateHelp, collect, integerOption } from './options.js'
 import { isFile } from './paths.js'
 import type { Act } from './program.js'
 import { progressBlock, progressLine, type Standing } from './progress.js'
@@ -37,6 +37,7 @@ interface EvaluateOptions {
   samples: number
   seed: number
   workers: number
+  chatTemplate?: string
 }
 
 /** `myriad eval`: how a model does on withheld problems. */
@@ -57,6 +58,7 @@ export function evaluateCommand(act: Act): Command {
     .option('--samples <n>', 'samples per problem at temperature 1', integerOption, 8)
     .option('--seed <n>', 'chooses problems and samples', integerOption, 0)
     .option('--workers <n>', 'replicas of the model, a thread each', integerOption, 2)
+    .option('--chat-template <file>', chatTemplateHelp)
     .option('--json', 'print the result as one JSON document')
     .action((model: string | undefined, options: EvaluateOptions) => act((terminal) => run(terminal, model, options)))
 }
@@ -67,8 +69,12 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
   atLeastOne('--workers', options.workers)
   const opened = await resolveAdapted(model, terminal)
   const folder = opened.adapter?.folder ?? opened.model
-  const { tasks, score } = await whatToPlay(model, options)
-  const { policy, chat } = await openLocalPolicy(opened.model, { workers: options.workers, adapter: opened.adapter })
+  const { tasks, score, chatTemplate } = await whatToPlay(model, options)
+  const { policy, chat } = await openLocalPolicy(opened.model, {
+    workers: options.workers,
+    adapter: opened.adapter,
+    chatTemplate,
+  })
   const interrupt = onInterrupt(() => dieBy('SIGINT')) // nothing to save
   const view = evaluationView(terminal, folder)
   try {
@@ -103,7 +109,7 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
 async function whatToPlay(
   model: string | undefined,
   options: EvaluateOptions,
-): Promise<{ tasks: EvaluationTask[]; score: Scorer }> {
+): Promise<{ tasks: EvaluationTask[]; score: Scorer; chatTemplate?: string }> {
   const config = await configFor(model, options.config)
   enableTypeScriptFor(config)
   const modules = await loadModules(config.modules)
@@ -120,15 +126,17 @@ async function whatToPlay(
     .map((one) => ({ ...one, languages: one.languages.filter((language) => wanted(options.language, language)) }))
     .filter(({ languages }) => languages.length > 0)
   if (tasks.length === 0) throw new MyriadError('usage', 'none of these tasks speaks any of these languages.')
-  return { tasks, score: configuredScorer(config.rewards, modules.rewards) }
+  const chatTemplate = options.chatTemplate ?? config.chatTemplate
+  return { tasks, score: configuredScorer(config.rewards, modules.rewards), chatTemplate }
 }
 
-type Plan = Pick<TrainConfig, 'tasks' | 'rewards' | 'modules'>
+type Plan = Pick<TrainConfig, 'tasks' | 'rewards' | 'modules' | 'chatTemplate'>
 
 async function configFor(model: string | undefined, name: string | undefined): Promise<Plan> {
   if (name !== undefined) return configFrom(name, [], undefined)
   const isRun = model !== undefined && isFile(join(model, 'metrics.jsonl'))
-  if (isRun) return readRunConfig(model)
+  // A run's model has its template beside it.
+  if (isRun) return { ...(await readRunConfig(model)), chatTemplate: undefined }
   const tasks = listTasks().map(({ id }) => ({ id, difficulty: [0, 1] as [number, number], weight: 1 }))
   return { tasks, rewards: { task: 1 }, modules: [] }
 }

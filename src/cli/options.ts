@@ -8,6 +8,9 @@ export function integerOption(text: string): number {
   return Number(text)
 }
 
+/** What `--chat-template` does. */
+export const chatTemplateHelp = `Jinja file of a chat template, in place of the model's; "default" is Myriad's own`
+
 /** Collects a repeatable option. */
 export function collect(value: string, previous: readonly string[]): string[] {
   return [...previous, value]

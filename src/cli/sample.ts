@@ -6,7 +6,7 @@ import type { Completion, Policy } from '../policy/types.js'
 import type { ChatFormat, Message } from '../text/types.js'
 import { resolveAdapted } from './adapter-model.js'
 import { failureOf } from './failure.js'
-import { integerOption } from './options.js'
+import { chatTemplateHelp, integerOption } from './options.js'
 import type { Act } from './program.js'
 import { printable, type Terminal } from './terminal.js'
 
@@ -15,6 +15,7 @@ interface SampleOptions {
   maxTokens: number
   seed: number
   system?: string
+  chatTemplate?: string
 }
 
 /** `myriad sample MODEL`: a conversation with a model in the terminal, or with lines from standard input. */
@@ -29,6 +30,7 @@ export function sampleCommand(act: Act): Command {
     .option('--max-tokens <n>', 'most tokens of a reply', integerOption, 64)
     .option('--seed <n>', 'seed of the replies', integerOption, 1)
     .option('--system <text>', 'system message')
+    .option('--chat-template <file>', chatTemplateHelp)
     .option('--json', 'print the conversations as one JSON document at the end; with what went wrong, if anything did')
     .addHelpText('after', '\nExample:\n  $ echo "sort: k b a" | myriad sample --temperature 0')
     .action((model: string | undefined, options: SampleOptions) => act((terminal) => talk(terminal, model, options)))
@@ -36,7 +38,11 @@ export function sampleCommand(act: Act): Command {
 
 async function talk(terminal: Terminal, model: string | undefined, options: SampleOptions): Promise<number> {
   const opened = await resolveAdapted(model, terminal)
-  const { policy, chat } = await openLocalPolicy(opened.model, { workers: 1, adapter: opened.adapter })
+  const { policy, chat } = await openLocalPolicy(opened.model, {
+    workers: 1,
+    adapter: opened.adapter,
+    chatTemplate: options.chatTemplate,
+  })
   try {
     const person = process.stdin.isTTY === true
     const lines = createInterface({ input: process.stdin, output: person ? process.stderr : undefined, prompt: '> ' })

@@ -43,7 +43,7 @@ export function createChatFormat(
 ): TextChatFormat {
   const name = options.name ?? 'the chat template'
   if (template === null)
-    throw new MyriadError('checkpoint', `this tokenizer has no chat template; pass one, e.g. defaultChatTemplate`)
+    throw new MyriadError('checkpoint', 'this tokenizer has no chat template; pass one, e.g. defaultChatTemplate')
   const render = createRenderer(tokenizer, template, name, options.variables ?? {})
   const splitter = createSpecialSplitter(tokenizer.specialTokens)
 

@@ -17,6 +17,7 @@ export {
 export * from './languages.js'
 export * from './normalize.js'
 export * from './numbers.js'
+export * from './read-chat-template.js'
 export * from './save-tokenizer.js'
 export * from './scripts.js'
 export type { AddedToken, TokenizerJson } from './tokenizer-json.js'

@@ -123,6 +123,8 @@ export interface WriteAdapterOptions {
   /** Further safetensors and JSON files. */
   extra?: Record<string, Record<string, NamedTensor>>
   json?: Record<string, unknown>
+  /** Further text files: a chat template. */
+  files?: Record<string, string>
 }
 
 /** Writes an adapter as PEFT loads it, beside its place first and then moved there whole. */
@@ -147,6 +149,7 @@ export function writeAdapter(folder: string, options: WriteAdapterOptions): void
     for (const [file, content] of Object.entries(options.extra ?? {})) writeSafetensors(join(partial, file), content)
     for (const [file, content] of Object.entries(options.json ?? {}))
       writeFileSync(join(partial, file), `${JSON.stringify(content, null, 2)}\n`)
+    for (const [file, text] of Object.entries(options.files ?? {})) writeFileSync(join(partial, file), text)
     const old = `${folder}.old`
     rmSync(old, { recursive: true, force: true })
     renameIfPresent(folder, old)

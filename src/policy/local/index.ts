@@ -1,5 +1,6 @@
 /** The policy that runs on the engine: replicas in worker threads that sample, score and train. */
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { MyriadError } from '../../core/index.js'
 import type { Device } from '../../engine/index.js'
 import {
@@ -9,7 +10,13 @@ import {
   type DecoderConfig,
   type Weights,
 } from '../../models/index.js'
-import { createChatFormat, loadTokenizer, type ChatFormat, type TextTokenizer } from '../../text/index.js'
+import {
+  createChatFormat,
+  loadTokenizer,
+  readChatTemplate,
+  type ChatFormat,
+  type TextTokenizer,
+} from '../../text/index.js'
 import { LocalPolicy, type LocalPolicySetup } from './local-policy.js'
 import { quantizationFor } from './quantized.js'
 import { openValueHead, type AdapterSource } from './view-setup.js'
@@ -46,6 +53,11 @@ export interface LocalPolicyOptions {
    * beside the weights (value_head.safetensors) and read again from there; a new one says 0. False unless given.
    */
   valueHead?: boolean
+  /**
+   * A file with the chat template to use in place of the model's, or `default` for the format of the project's own models. It
+   * is saved with what is trained, and read again from there.
+   */
+  chatTemplate?: string
 }
 
 /**
@@ -74,14 +86,35 @@ export async function openLocalPolicy(
       'checkpoint',
       `${folder}: the tokenizer has ${tokenizer.vocabularySize} tokens, the model only ${config.vocabularySize}`,
     )
+  const chatTemplate = await chosenTemplate(options)
+  const template = chatTemplate ?? tokenizer.chatTemplate
+  if (template === null) throw withoutTemplate(folder)
+  const chat = createChatFormat(tokenizer, template)
   const policy = new LocalPolicy({
     ...replicaSetup(config, options),
     valueHead: options.valueHead ? openValueHead(config.hiddenSize, options.adapter ?? { folder }) : undefined,
+    chatTemplate,
     source: { folder },
     stopTokens: tokenizer.stopTokens,
     tokenizerFolder: folder,
   })
-  return { policy, chat: createChatFormat(tokenizer), tokenizer }
+  return { policy, chat, tokenizer }
+}
+
+/** The template asked for, else the one that an adapter was trained with; undefined where the model's own is meant. */
+async function chosenTemplate({ chatTemplate, adapter }: LocalPolicyOptions): Promise<string | undefined> {
+  if (chatTemplate !== undefined) return readChatTemplate(chatTemplate)
+  const saved = adapter && 'folder' in adapter ? join(adapter.folder, 'chat_template.jinja') : undefined
+  return saved !== undefined && existsSync(saved) ? readChatTemplate(saved) : undefined
+}
+
+function withoutTemplate(folder: string): MyriadError {
+  const put = folder.endsWith('.gguf') ? '' : 'put one into the folder as chat_template.jinja, or '
+  return new MyriadError(
+    'usage',
+    `${folder} has no chat template, so it is not known how it reads messages: ${put}name one with --chat-template FILE ` +
+      `(in the configuration of a run, "chatTemplate"); "default" instead of a file is Myriad's own format`,
+  )
 }
 
 /** A policy from weights in memory, for pretraining and tests. `tokenizerFolder` travels along when it is saved. */

@@ -32,6 +32,8 @@ export interface LocalPolicySetup {
   slots: number
   stopTokens: readonly number[]
   tokenizerFolder?: string
+  /** Jinja; saved along, where it is not the model's own. */
+  chatTemplate?: string
   version?: number
   /** Trained in place of the model's own weights. */
   adapter?: AdapterSource

@@ -14,6 +14,8 @@ export interface WorkerSetup {
   stopTokens: readonly number[]
   /** Where the tokenizer is, for stop strings and saving. */
   tokenizerFolder?: string
+  /** Saved in place of the tokenizer's. */
+  chatTemplate?: string
   /** The first view, by the name {@link firstView}. */
   view: ViewSetup
 }

@@ -101,7 +101,15 @@ const calls: {
       ? { 'trainer_state.json': { version, optimizerSteps: view.isTrained ? view.optimizerState.steps : 0 } }
       : undefined
     if (view.adapter)
-      writeAdapter(folder, { config, adapter: view.adapter, weights: view.own, base: baseName(), extra, json })
+      writeAdapter(folder, {
+        config,
+        adapter: view.adapter,
+        weights: view.own,
+        base: baseName(),
+        extra,
+        json,
+        files: templateFile(),
+      })
     else writeCheckpoint(folder, config, view.own, { files: await tokenizerFiles(), extra, json })
   },
   async load(name, folder) {
@@ -155,7 +163,12 @@ function storedValueHead(folder: string, view: View): Weights {
 
 /** Of a GGUF file too: a checkpoint holds all it takes to go on with it. */
 async function tokenizerFiles(): Promise<Record<string, string>> {
-  return setup.tokenizerFolder === undefined ? {} : tokenizerFilesOf(setup.tokenizerFolder)
+  if (setup.tokenizerFolder === undefined) return {}
+  return { ...(await tokenizerFilesOf(setup.tokenizerFolder)), ...templateFile() }
+}
+
+function templateFile(): Record<string, string> {
+  return setup.chatTemplate === undefined ? {} : { 'chat_template.jinja': setup.chatTemplate }
 }
 
 /** Stop strings are found in decoded text; the tokenizer is read when first needed. */
