@@ -105,7 +105,8 @@ export const returnConditioned = objective({
           const { group, trajectory } = lesson.origins[i]
           return withControl(sequence, controls[bucketOf(returns[group][trajectory], edges)], position)
         })
-        return { ...lesson, sequences }
+        // With the token put in they are no trajectories any more: the sampler's logprobs do not speak of them.
+        return { ...lesson, sequences, origins: lesson.origins.map(({ group }) => ({ group, trajectory: -1 })) }
       },
     }
   },

@@ -350,6 +350,10 @@ test('returns fall into quantile buckets, and their control token is read but no
   assert.throws(() => supervised.bucketEdges([], 2), { code: 'numeric' })
   assert.throws(() => supervised.bucketEdges([NaN], 2), { code: 'numeric' })
   const lesson = make(supervised.returnConditioned, { controls: [100, 101], position: 1 }).learn([testGroup([0, 1])])
+  assert.deepEqual(lesson.origins, [
+    { group: 0, trajectory: -1 },
+    { group: 0, trajectory: -1 },
+  ])
   assert.deepEqual(
     lesson.sequences.map(({ tokens }) => tokens),
     [
