@@ -1,0 +1,10 @@
+/**
+ * Programs a model wrote, run and judged: in WebAssembly whose imports are on a list, in a process of their own that has no
+ * files, network or environment. `languages` is the registry; adapter.ts tells how to add to it.
+ */
+export * from './types.js'
+export type * from './adapter.js'
+export { sandboxCapabilities, type SandboxCapabilities } from './capabilities.js'
+export { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.js'
+export { languageOf, languages } from './languages.js'
+export { closeSandboxes, compileProgram, runProgram, sharedSandbox, type ProgramToRun } from './run.js'

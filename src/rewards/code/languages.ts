@@ -1,0 +1,23 @@
+import { MyriadError, suggestion } from '../../core/index.js'
+import type { LanguageAdapter } from './adapter.js'
+import { javascript } from './javascript.js'
+
+/** The languages whose programs can be run, by name. */
+export const languages: Readonly<Record<string, LanguageAdapter>> = { javascript }
+
+/**
+ * By name or alias, in any case.
+ *
+ * @throws MyriadError 'usage' with the names there are
+ * @example languageOf('js').name // 'javascript'
+ */
+export function languageOf(name: string): LanguageAdapter {
+  const wanted = name.trim().toLowerCase()
+  const found = Object.values(languages).find((one) => one.name === wanted || one.aliases.includes(wanted))
+  if (found) return found
+  const names = Object.keys(languages)
+  throw new MyriadError(
+    'usage',
+    `no sandbox for programs in "${name}".${suggestion(wanted, names)} There are: ${names.join(', ')}`,
+  )
+}
