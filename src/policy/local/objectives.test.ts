@@ -398,3 +398,18 @@ function blind(tokens: LossTokens): ReturnType<Loss['evaluate']> {
   const none = new Float64Array(tokens.logprobs.length)
   return { value: 0, gradient: none, alternativesGradient: new Float64Array(none.length * count), metrics: {} }
 }
+
+test('alternatives of fewer places than the projection has chunks are those of many places', async () => {
+  const policy = await open({ workers: 1, tokenBudget: 2048 })
+  const tokens = batchOf(11)[2].tokens
+  const [whole] = await policy.score([tokens], { alternatives: 3 })
+  const mask = new Uint8Array(tokens.length)
+  mask[2] = 1
+  const [one] = await policy.score([tokens], { masks: [mask], alternatives: 3 })
+  const at = 2 * 3
+  assert.deepEqual(one.alternatives!.ids.slice(at, at + 3), whole.alternatives!.ids.slice(at, at + 3))
+  one.alternatives!.logprobs.forEach((logprob, k) => {
+    const isAsked = k >= at && k < at + 3
+    assert.ok(Math.abs(logprob - (isAsked ? whole.alternatives!.logprobs[k] : 0)) < 1e-5)
+  })
+})

@@ -204,6 +204,14 @@ function extendGraph(
  */
 const chunkRows = { frozen: 256, trained: 512 }
 
+const chunksOf = (tokenBudget: number, rowsPerChunk: number): number =>
+  Math.max(1, Math.round(tokenBudget / rowsPerChunk))
+
+/** Fewest places that the most probable alternatives can be asked of: ONNX Runtime's TopK crashes on an empty chunk. */
+export function fewestPlaces(tokenBudget: number): number {
+  return chunksOf(tokenBudget, chunkRows.frozen)
+}
+
 function selectedHead(
   graph: Graph,
   spec: ProgramSpec,
@@ -229,7 +237,7 @@ function selectedHead(
       hidden: rowScale ? mul(rows, rowScale) : rows,
       table: parts.weights[headTable(config)],
       targets: graph.input('targets', ['wanted'], 'int32'),
-      chunks: Math.max(1, Math.round(tokenBudget / rowsPerChunk)),
+      chunks: chunksOf(tokenBudget, rowsPerChunk),
       transform: cap === undefined ? undefined : (scores) => mul(softCap(scores, cap), inverseTemperature),
     },
   }

@@ -17,6 +17,7 @@ import { pack, pick, pickIds, type PackedRows, type PackItem } from './packing.j
 import {
   extendProgram,
   logitsProgram,
+  fewestPlaces,
   scoreProgram,
   trainProgram,
   type ProgramSpec,
@@ -180,6 +181,10 @@ export class View {
     const program = await this.#program(`score ${JSON.stringify(spec)}`, (whole) => scoreProgram(whole, spec))
     for (const rows of this.#pack(items)) {
       const feeds = this.#feeds(rows, temperature)
+      if (asked > 0 && !given) {
+        const fewest = fewestPlaces(this.replica.options.tokenBudget)
+        for (const name of ['select', 'targets'] as const) feeds[name] = filledUp(rows[name], fewest)
+      }
       if (given) feeds.alternatives = pickIds(rows, count, (sequence) => items[sequence].ids!)
       const result = await program.run(readBy(program, feeds))
       const { alternatives } = scores
@@ -307,6 +312,13 @@ export class View {
     if (slidingWindow !== undefined) feeds.localMask = { data: windowMask(rows, slidingWindow), shape: maskShape }
     return feeds
   }
+}
+
+/** At least so many entries: zeros after those there are. */
+function filledUp(data: Int32Array, fewest: number): Value {
+  const filled = new Int32Array(Math.max(data.length, fewest))
+  filled.set(data)
+  return { data: filled, shape: [filled.length] }
 }
 
 /** Every replica makes the same ones: DoRA begins from the norms of the weights, which are at hand here. */
