@@ -109,7 +109,8 @@ test('a reward that always throws ends the run with its words, not with an empty
   const config = { ...TEST_CONFIG, rewards: { broken: 1 }, maxBadSteps: 2 }
   await assert.rejects(train(config, options('hopeless', { rewards: [broken] })), {
     code: 'numeric',
-    message: /step 2: 2 steps in a row.*every episode was dropped.*judge down/,
+    message:
+      /step 2: 2 steps in a row.*every episode was dropped.*judge down\. Everything until then is in .*hopeless\.$/,
   })
 })
 

@@ -20,6 +20,8 @@ import type { Supply } from './supply.js'
 import type { TrainOptions } from './train.js'
 import type { EvaluationPhase, EvaluationRecord, RunState, StepMetrics, Summary, TrainEvent } from './types.js'
 
+const ALL_DROPPED = 'every episode was dropped'
+
 /** All that a run works with. */
 export interface TrainerContext {
   config: TrainConfig
@@ -102,9 +104,7 @@ export class Trainer {
     const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
     // A task or reward that always fails teaches nothing: steps without a single episode end the run as bad ones do.
     const isBarren = play.groups.every(({ trajectories }) => trajectories.length === 0)
-    const barren = isBarren
-      ? `every episode was dropped; the first: ${play.dropped[0]?.message ?? 'none was played'}`
-      : null
+    const barren = isBarren ? `${ALL_DROPPED}; the first: ${play.dropped[0]?.message ?? 'none was played'}` : null
     const learningRate = learningRateAt(config, step)
     const update = poisoned
       ? NO_UPDATE
@@ -234,10 +234,12 @@ export class Trainer {
     const { config, run } = this.context
     const { skippedInARow } = this.state.totals
     if (skippedInARow < config.maxBadSteps) return
+    // Where nothing was played, neither the reward nor the learning rate is at fault.
+    const advice = metrics.skipped?.startsWith(ALL_DROPPED) ? '' : ' Look at the reward; or lower learningRate.'
     throw new MyriadError(
       'numeric',
       `stopped at step ${metrics.step}: ${skippedInARow} steps in a row had to be skipped. The last one because ` +
-        `${metrics.skipped}. Everything until then is in ${run.path}. Look at the reward; or lower learningRate.`,
+        `${metrics.skipped}. Everything until then is in ${run.path}.${advice}`,
     )
   }
 
