@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { algorithmsCommand } from './algorithms.js'
+import { benchCommand } from './bench.js'
 import { convertCommand } from './convert.js'
 import { downloadCommand } from './download.js'
 import { evaluateCommand } from './evaluate.js'
@@ -58,6 +59,7 @@ function buildProgram(act: Act, terminal: Terminal): Command {
     evaluateCommand,
     sampleCommand,
     tasksCommand,
+    benchCommand,
     rewardsCommand,
     algorithmsCommand,
     languagesCommand,
