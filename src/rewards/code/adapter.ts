@@ -47,6 +47,8 @@ export interface LanguageAdapter {
   allow: readonly string[]
   /** The import by which emscripten grows memory, as 'module.name'; allowed, within the limit. */
   resizeHeap?: string
+  /** Let WASI reads of descriptor 0 and writes to 1 and 2 be those of the program; then `context.output` is not needed. */
+  descriptors?: boolean
   /** In seconds, generous: a child that takes longer to start is a sandbox error. */
   bootSeconds: number
   /** MiB of JS heap of the child beside WebAssembly memory. */

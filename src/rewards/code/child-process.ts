@@ -177,7 +177,7 @@ export async function startChild(adapter: LanguageAdapter): Promise<SandboxChild
     }
   })
   // A child that waits for work does not keep the host from ending.
-  const holds = [child, ...[input, errors, answers]] as unknown as { ref(): void; unref(): void }[]
+  const holds = [child, input, errors, answers] as unknown as { ref(): void; unref(): void }[]
   const hold = (): void => holds.forEach((one) => one.ref())
   const release = (): void => holds.forEach((one) => one.unref())
 

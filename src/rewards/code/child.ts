@@ -69,7 +69,7 @@ async function start(): Promise<void> {
 }
 
 async function runOne(
-  { limits }: ProgramRequest,
+  { limits, stdin }: ProgramRequest,
   wall: Wall,
   run: (context: RunContext) => Promise<RuntimeAnswer>,
 ): Promise<object> {
@@ -86,6 +86,10 @@ async function runOne(
     memoryBytes,
     expired: () => (late ||= performance.now() > deadline) || output.exceeded() || wall.violation() !== null,
     refuseMemory: () => wall.refuseMemory(),
+  }
+  wall.streams = {
+    input: Buffer.from(stdin),
+    write: (descriptor, bytes) => void (descriptor === 1 ? output.stdout(bytes) : output.stderr(bytes)),
   }
   let answer: RuntimeAnswer
   let thrown: unknown

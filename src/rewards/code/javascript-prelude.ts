@@ -230,7 +230,7 @@ export const JAVASCRIPT_PRELUDE = String.raw`(function (write, exit, input, now)
   const plain = Object.getPrototypeOf
   function simple(value) {
     if (typeof value === 'bigint') return value > LARGE || value < -LARGE ? value + '' : Number(value)
-    if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) > 9007199254740991 && Math.abs(value) < 1e21 ? BigInt(value) + '' : value
+    if (typeof value === 'number') return !Number.isFinite(value) ? String(value) : Number.isInteger(value) && Math.abs(value) > 9007199254740991 && Math.abs(value) < 1e21 ? BigInt(value) + '' : value
     if (typeof value !== 'object' || value === null) return value
     if (value instanceof Map) { const made = {}; for (const [k, v] of value) made[k] = simple(v); return made }
     if (value instanceof Set || ArrayBuffer.isView(value)) return [...value].map(simple)
@@ -243,7 +243,7 @@ export const JAVASCRIPT_PRELUDE = String.raw`(function (write, exit, input, now)
   function lookUp(evaluate, path, exported) {
     const [first, ...rest] = path.split('.')
     let self
-    let found = exported && first in exported ? exported[first] : undefined
+    let found = exported ? (exported.__called ?? exported[first]) : undefined
     if (found === undefined) { try { found = evaluate(first) } catch {} }
     if (found === undefined && module.exports) found = typeof module.exports === 'function' && module.exports.name === first ? module.exports : module.exports[first]
     for (const name of rest) { self = found; found = found == null ? undefined : found[name] }

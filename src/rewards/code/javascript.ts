@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type * as Core from 'quickjs-emscripten-core'
 import type { QuickJSContext, QuickJSHandle, QuickJSSyncVariant, QuickJSWASMModule } from 'quickjs-emscripten-core'
 import type { BootContext, LanguageAdapter, LanguageRuntime, RunContext, RuntimeAnswer } from './adapter.js'
 import { JAVASCRIPT_PRELUDE } from './javascript-prelude.js'
@@ -28,8 +29,6 @@ export const javascript: LanguageAdapter = {
   boot: bootJavaScript,
 }
 
-type Core = typeof import('quickjs-emscripten-core')
-
 declare const WebAssembly: {
   compile(bytes: Uint8Array): Promise<object>
   Memory: new (size: { initial: number; maximum: number }) => { buffer: ArrayBuffer }
@@ -44,7 +43,7 @@ const STACK_BYTES = 512 * 1024
 type Hands = Record<'runTimer' | 'names' | 'call' | 'json' | 'shown' | 'exitCode' | 'require', QuickJSHandle>
 
 export async function bootJavaScript(context: BootContext): Promise<LanguageRuntime> {
-  const core = (await context.load('quickjs-emscripten-core')) as unknown as Core
+  const core = (await context.load('quickjs-emscripten-core')) as unknown as typeof Core
   const loaded = (await context.load('@jitl/quickjs-wasmfile-release-sync')) as { default: unknown }
   const variant = loaded.default as QuickJSSyncVariant
   const bytes = await readFile(context.file('@jitl/quickjs-wasmfile-release-sync', 'dist/emscripten-module.wasm'))
@@ -122,14 +121,21 @@ function runIn(
   }
 
   const type = isModule(request.source) ? ('module' as const) : ('global' as const)
-  const checked = vm.evalCode(request.source, 'program.js', { type, compileOnly: true })
+  let { source } = request
+  if (type === 'module' && request.call) {
+    // A function that a module keeps to itself can be called too.
+    const root = request.call.name.split('.', 1)[0]
+    const open = `${source}\n;export { ${root} as __called }`
+    if (!vm.evalCode(open, 'program.js', { type, compileOnly: true }).error) source = open
+  }
+  const checked = vm.evalCode(source, 'program.js', { type, compileOnly: true })
   if (checked.error) {
     const answer = failed(checked.error)
     return { ...answer, verdict: 'compile-error' }
   }
   if (request.compileOnly) return { verdict: 'ok', detail: '' }
 
-  const outcome = vm.evalCode(request.source, 'program.js', { type })
+  const outcome = vm.evalCode(source, 'program.js', { type })
   if (outcome.error) return failed(outcome.error)
   const settled = settle(vm, outcome.value, hands, run, () => exited !== null)
   if (settled.error) return failed(settled.error)

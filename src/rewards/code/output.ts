@@ -14,7 +14,7 @@ export function collectOutput(limit: number): CollectedOutput {
     return {
       write(text: string | Uint8Array): boolean {
         if (exceeded) return false
-        const piece = Buffer.from(text as string)
+        const piece = Buffer.from(text as string) // a copy: memory of an instance changes
         const room = limit - length
         exceeded = piece.length > room
         pieces.push(exceeded ? piece.subarray(0, room) : piece)

@@ -11,6 +11,15 @@ export interface WallRules {
   allow: readonly string[]
   /** The import that grows memory, held to `memoryBytes`. */
   resizeHeap?: string
+  /** WASI reads of descriptor 0 and writes to 1 and 2 go to `streams`, past the runtime's own terminal. */
+  descriptors?: boolean
+}
+
+/** Standard input and output of the program that runs. */
+export interface Streams {
+  input: Uint8Array
+  /** The descriptor is 1 or 2. */
+  write(descriptor: number, bytes: Uint8Array): void
 }
 
 /** The first wall: what WebAssembly instances of this process may import. */
@@ -25,8 +34,10 @@ export interface Wall {
   memoryRefused(): boolean
   refuseMemory(): void
   clear(): void
+  streams?: Streams
 }
 
+type SystemCall = (descriptor: number, vectors: number, count: number, done: number) => number
 type Imports = Record<string, Record<string, unknown>>
 
 // The part of the interface used here; TypeScript has it only in the types of browsers.
@@ -68,12 +79,70 @@ export function raiseWall(rules: WallRules): Wall {
         refused = true
         return 0
       }
+    if (rules.descriptors && name.endsWith('.fd_write')) return writer(call as SystemCall)
+    if (rules.descriptors && name.endsWith('.fd_read')) return reader(call as SystemCall)
     if (allow.has(name) || prefixes.some((prefix) => name.startsWith(prefix))) return call
     return (...args: unknown[]) => {
       if (!sealed) return call(...args)
       violation ??= name
       throw new ForbiddenImport(name)
     }
+  }
+
+  // The memory of the newest instance that has one: the runtime itself, not the small ones that stand for single functions.
+  let memory: { buffer: ArrayBuffer } | undefined
+
+  function pieces(vectors: number, count: number): Uint8Array[] {
+    const view = new DataView(memory!.buffer)
+    return Array.from({ length: count }, (_, i) => {
+      const at = vectors + 8 * i
+      return new Uint8Array(memory!.buffer, view.getUint32(at, true), view.getUint32(at + 4, true))
+    })
+  }
+
+  function writer(call: SystemCall): SystemCall {
+    return (descriptor, vectors, count, written) => {
+      const { streams } = wall
+      if (!streams || !memory || (descriptor !== 1 && descriptor !== 2))
+        return call(descriptor, vectors, count, written)
+      let length = 0
+      for (const piece of pieces(vectors, count)) {
+        streams.write(descriptor, piece)
+        length += piece.length
+      }
+      new DataView(memory.buffer).setUint32(written, length, true)
+      return 0
+    }
+  }
+
+  function reader(call: SystemCall): SystemCall {
+    return (descriptor, vectors, count, read) => {
+      const { streams } = wall
+      if (!streams || !memory || descriptor !== 0) return call(descriptor, vectors, count, read)
+      let length = 0
+      for (const piece of pieces(vectors, count)) {
+        const part = streams.input.subarray(0, piece.length)
+        piece.set(part)
+        streams.input = streams.input.subarray(part.length)
+        length += part.length
+      }
+      new DataView(memory.buffer).setUint32(read, length, true)
+      return 0
+    }
+  }
+
+  function noted<T>(instance: T): T {
+    const own = (instance as { exports?: { memory?: { buffer: ArrayBuffer } } }).exports?.memory
+    if (own) memory = own
+    return instance
+  }
+
+  // Runtimes that make an instance for each program bring the same bytes each time.
+  let compiled: { bytes: Buffer; module: object } | undefined
+  async function compileOnce(source: Uint8Array): Promise<object> {
+    const bytes = Buffer.from(source.buffer ?? source, source.byteOffset ?? 0, source.byteLength)
+    if (!compiled?.bytes.equals(bytes)) compiled = { bytes: Buffer.from(bytes), module: await compile(bytes) }
+    return compiled.module
   }
 
   const { Module, Instance } = WebAssembly
@@ -96,9 +165,9 @@ export function raiseWall(rules: WallRules): Wall {
 
   const replaced = {
     async instantiate(source: object, imports?: Imports) {
-      if (source instanceof Module) return instantiate(source, guarded(source, imports))
-      const module = await compile(source as Uint8Array)
-      return { module, instance: await instantiate(module, guarded(module, imports)) }
+      if (source instanceof Module) return noted(await instantiate(source, guarded(source, imports)))
+      const module = await compileOnce(source as Uint8Array)
+      return { module, instance: noted(await instantiate(module, guarded(module, imports))) }
     },
     async instantiateStreaming() {
       throw new Error('streaming is not for sandboxes')
@@ -109,6 +178,7 @@ export function raiseWall(rules: WallRules): Wall {
     Instance: class extends Instance {
       constructor(module: object, imports?: Imports) {
         super(module, guarded(module, imports))
+        noted(this)
       }
     },
   }
