@@ -48,14 +48,13 @@ export const FIRST_STEP: LearnContext = { step: 1, seed: 0, state: null }
  */
 export function compose(options: ComposeOptions): Algorithm {
   const { aggregation = 'token-mean', selections = [] } = options
-  return {
-    name: options.name,
-    needs: options.needs ?? {},
+  const made: Pick<Algorithm, 'loss' | 'learn' | 'refine' | 'weigh'> = {
     loss: sumLosses([{ loss: options.loss }, ...(options.regularizers ?? [])]),
     learn: (groups, context = FIRST_STEP) => learn(options, groups, context),
     ...(selections.length > 0 ? { refine: (sequences, context) => select(selections, sequences, context) } : {}),
     weigh: (sequences) => weigh(sequences, aggregation, options.fixedLength),
   }
+  return { name: options.name, needs: options.needs ?? {}, ...made, composition: { options, made } }
 }
 
 /** Sequences with their aggregation weights, times their factors. */

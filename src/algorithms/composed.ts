@@ -5,7 +5,7 @@ import { clippedLoss } from './clipped.js'
 import { compose, type ComposeOptions, type Stage } from './compose.js'
 import { objective, type Kind, type Objective } from './objective.js'
 import { makeObjective } from './options.js'
-import type { Needs } from './types.js'
+import type { Algorithm, Needs } from './types.js'
 import { AGGREGATIONS } from './weights.js'
 
 const named = z.looseObject({ name: z.string().min(1) })
@@ -133,6 +133,36 @@ export function findParts(parts: PartsByName, known: readonly Objective[], where
     }),
   }
   return { ...found, needs: mergeNeeds(needs, pathOf(where)) }
+}
+
+/**
+ * A composed method with further parts: shapings, adjustments, selections and regularizers act after its own; an advantage or a
+ * loss takes the place of its own.
+ *
+ * @throws MyriadError 'usage' when the method is not composed of such parts alone
+ * @example withParts(algorithmByName('gspo'), findParts({ regularizers: ['entropy-bonus'] }, listObjectives(), []))
+ */
+export function withParts(algorithm: Algorithm, found: FoundParts): Algorithm {
+  const { composition, needs } = algorithm
+  const changed = (['loss', 'learn', 'refine', 'weigh'] as const).some(
+    (key) => algorithm[key] !== composition?.made[key],
+  )
+  if (!composition || changed)
+    throw new MyriadError(
+      'usage',
+      `algorithm.with: "${algorithm.name}" is not made of parts alone: none can be added by name`,
+    )
+  const { options: own } = composition
+  return compose({
+    ...own,
+    shaping: [...(own.shaping ?? []), ...(found.shaping ?? [])],
+    advantage: found.advantage ?? own.advantage,
+    adjustments: [...(own.adjustments ?? []), ...(found.adjustments ?? [])],
+    selections: [...(own.selections ?? []), ...(found.selections ?? [])],
+    loss: found.loss ?? own.loss,
+    regularizers: [...(own.regularizers ?? []), ...(found.regularizers ?? [])],
+    needs: mergeNeeds([needs, found.needs ?? {}], 'algorithm.with'),
+  })
 }
 
 /**

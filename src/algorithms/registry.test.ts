@@ -27,7 +27,7 @@ test('every family has objectives, and every objective says what it is in full',
 test('options are plain data, and none has the name of a field that the loop reads', () => {
   for (const declared of all) {
     const { properties = {} } = z.toJSONSchema(declared.options, { io: 'input', unrepresentable: 'any' })
-    for (const field of ['name', 'epochs', 'minibatches', 'importanceCap'])
+    for (const field of ['name', 'epochs', 'minibatches', 'importanceCap', 'with'])
       assert.ok(!(field in properties), `${declared.name} has an option ${field}`)
   }
 })
@@ -179,6 +179,25 @@ test('composed: a part that is unknown, of another kind or with wrong options is
     /algorithm\.advantage\.normalization: .*got "x"/,
   )
   refuse({ los: 'clipped' }, /algorithm: unknown field "los"/)
+})
+
+test('a composed method takes further parts by name; one that wraps what was composed does not', () => {
+  const plain = algorithmByName('gspo')
+  const more = algorithmByName('gspo', {}, [halve as unknown as Objective], {
+    shaping: [{ name: 'halve-rewards', factor: 3 }],
+    advantage: { name: 'group-relative', normalization: 'mean' },
+    regularizers: [{ name: 'kl-k2', coefficient: 0.5 }],
+  })
+  assert.deepEqual([more.name, more.needs], ['gspo', { ...plain.needs, reference: 'initial', old: true }])
+  const groups = [group([1, 0])]
+  assert.deepEqual([...more.learn(groups).advantages[0][0]], [0, 1.5, 1.5])
+  assert.notDeepEqual(plain.learn(groups).advantages[0][0], more.learn(groups).advantages[0][0])
+  assert.match(more.loss.name, new RegExp(`${plain.loss.name}.*kl`))
+  const refuse = (name: string, parts: object, message: RegExp): void =>
+    assert.throws(() => algorithmByName(name, {}, [], parts), { code: 'usage', message })
+  refuse('micro-batch-grpo', { shaping: [] }, /algorithm\.with: "micro-batch-grpo" is not made of parts alone/)
+  refuse('dpo', { regularizers: ['kl-k2'] }, /"dpo" is not made of parts alone/)
+  refuse('gspo', { loss: 'group-relative' }, /algorithm\.with\.loss: "group-relative" is an advantage/)
 })
 
 test('needs of parts are merged; those that exclude each other are refused', () => {

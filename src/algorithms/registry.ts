@@ -1,6 +1,6 @@
 import { MyriadError, suggestion } from '../core/index.js'
 import { afterTrainingObjectives } from './after-training/index.js'
-import { article, composedMethod } from './composed.js'
+import { article, composedMethod, findParts, withParts, type PartsByName } from './composed.js'
 import { creditObjectives } from './credit/index.js'
 import { distillationObjectives } from './distillation/index.js'
 import { explorationObjectives } from './exploration/index.js'
@@ -66,6 +66,7 @@ export function objectiveByName(name: string, own: readonly Objective[] = []): O
  * The method that a configuration names, made from its options.
  *
  * @param own objectives beside the built-in ones
+ * @param parts further parts for a composed method, by name
  * @throws MyriadError 'usage' for an unknown name, one that is no method, or a wrong option
  * @example algorithmByName('grpo', { klCoefficient: 0.01 })
  */
@@ -73,6 +74,7 @@ export function algorithmByName(
   name: string,
   options: Readonly<Record<string, unknown>> = {},
   own: readonly Objective[] = [],
+  parts?: PartsByName,
 ): Algorithm {
   const all = listObjectives(own)
   const found = all.find((candidate) => candidate.name === name)
@@ -88,7 +90,8 @@ export function algorithmByName(
       `algorithm.name: "${name}" is ${article(found.kind)}, not a method. Use it in { "name": "composed", ... }, or ` +
         `choose one of ${methods.join(', ')}`,
     )
-  return makeObjective(found as Objective<'method'>, options, ['algorithm'])
+  const algorithm = makeObjective(found as Objective<'method'>, options, ['algorithm'])
+  return parts ? withParts(algorithm, findParts(parts, all, ['algorithm', 'with'])) : algorithm
 }
 
 /** Whether a value that a module exports declares an objective. */

@@ -1,6 +1,7 @@
 import type { Json } from '../core/index.js'
 import type { Loss, StopReason, TrainSequence } from '../policy/types.js'
 import type { Outcome, Problem } from '../tasks/types.js'
+import type { ComposeOptions } from './compose.js'
 import type { Message } from '../text/types.js'
 
 /** One episode as tokens. Arrays are [tokens]. */
@@ -95,4 +96,6 @@ export interface Algorithm {
   refine?(sequences: readonly TrainSequence[], context?: LearnContext): TrainSequence[]
   /** The sequences of one optimizer batch, with aggregation weights. */
   weigh(sequences: readonly TrainSequence[]): TrainSequence[]
+  /** What `compose` made it of, and made: so that parts can be added by name. */
+  composition?: { options: ComposeOptions; made: Pick<Algorithm, 'loss' | 'learn' | 'refine' | 'weigh'> }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { describeIssue, seeOptions } from '../algorithms/options.js'
+import { partsShape } from '../algorithms/composed.js'
 import { listObjectives } from '../algorithms/registry.js'
 import { MyriadError } from '../core/index.js'
 import { devices } from '../engine/index.js'
@@ -26,7 +27,7 @@ const taskSchema = z.strictObject({
 })
 
 /** What the loop itself reads of `algorithm`, whatever the method. */
-const LOOP_FIELDS = ['name', 'epochs', 'minibatches', 'importanceCap'] as const
+const LOOP_FIELDS = ['name', 'epochs', 'minibatches', 'importanceCap', 'with'] as const
 
 const algorithmFields = z.looseObject({
   /** The method, as `myriad algorithms` lists it; its options stand beside this field. */
@@ -37,6 +38,8 @@ const algorithmFields = z.looseObject({
   importanceCap: z.number().min(1).default(2),
   /** Optimizer steps per epoch; groups are shared out among them at random. */
   minibatches: count.default(1),
+  /** Further parts of a composed method by name; an advantage or a loss takes the place of its own. */
+  with: z.strictObject(partsShape).optional(),
 })
 
 /** Options of a built-in method are checked by its own schema; those of methods from modules when the modules are there. */

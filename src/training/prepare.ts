@@ -35,8 +35,8 @@ export async function prepare(config: TrainConfig, options: TrainOptions): Promi
   const tasks = configuredTasks(config, [...(options.tasks ?? []), ...modules.tasks], taskById)
   const rewards = [...(options.rewards ?? []), ...modules.rewards]
   const objectives = [...(options.objectives ?? []), ...modules.objectives]
-  const { name } = config.algorithm
-  const algorithm = options.algorithm ?? algorithmByName(name, methodOptions(config.algorithm), objectives)
+  const { name, with: parts } = config.algorithm
+  const algorithm = options.algorithm ?? algorithmByName(name, methodOptions(config.algorithm), objectives, parts)
   if (algorithm.needs.teacher === 'model') teacherFolders(config, tasks)
   return {
     tasks,
