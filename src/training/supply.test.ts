@@ -16,6 +16,7 @@ import { rollout } from './rollout.js'
 import { createScorer } from './scoring.js'
 import type { Reward } from '../rewards/types.js'
 import { openSupply } from './supply.js'
+import { teacherFolders } from './teachers.js'
 import { climb, echo, openTestPolicy, TEST_CHARACTERS, TEST_CONFIG, TEST_TASKS } from './testing.js'
 
 const tasks = TEST_TASKS.map((task) => ({
@@ -166,6 +167,12 @@ test('teachers are chosen by language', async () => {
     sequences.map(({ info }, i) => (info!.language === 'sw' ? swahili[i] : others[i])),
   )
   assert.ok(sequences.every(({ teacherAlternatives, tokens }) => teacherAlternatives!.length === 2 * tokens.length))
+})
+
+test('a teacher of a language teaches its regions too', () => {
+  const languages = ['pt-BR', 'pt', 'en']
+  const folders = teacherFolders({ teachers: { pt: 'a', default: 'b' } }, [{ languages }])
+  assert.deepEqual([...folders.values()], ['a', 'a', 'b'])
 })
 
 test('a teacher that is missing, or of another vocabulary, is refused', async () => {

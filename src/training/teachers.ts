@@ -15,7 +15,7 @@ export function teacherFolders(
   const languages = [...new Set(tasks.flatMap((task) => task.languages))]
   return new Map(
     languages.map((language) => {
-      const folder = teachers?.[language] ?? teachers?.default ?? teacher
+      const folder = teachers?.[language] ?? teachers?.[language.split('-')[0]] ?? teachers?.default ?? teacher
       if (folder !== undefined) return [language, folder]
       const message = teachers
         ? `teachers: there is none for "${language}"; give one, or a "default"`

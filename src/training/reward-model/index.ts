@@ -1,0 +1,4 @@
+/** Training of reward models: heads over features of texts or models, on comparisons, rankings, ratings or labelled steps. */
+export * from './data.js'
+export * from './measure.js'
+export * from './train.js'
