@@ -2,10 +2,11 @@ import { MyriadError, suggestion } from '../../core/index.js'
 import type { LanguageAdapter } from './adapter.js'
 import { javascript } from './javascript.js'
 import { lua } from './lua.js'
+import { python } from './python.js'
 import { typescript } from './typescript.js'
 
 /** The languages whose programs can be run, by name. */
-export const languages: Readonly<Record<string, LanguageAdapter>> = { javascript, typescript, lua }
+export const languages: Readonly<Record<string, LanguageAdapter>> = { javascript, typescript, lua, python }
 
 /**
  * By name or alias, in any case.

@@ -1,0 +1,184 @@
+/**
+ * Python that stands between the child and the program: it runs before the snapshot is taken, and \`run\` of it once for each
+ * program. It reads /run/request and leaves its answer in the file that the request names.
+ */
+export const PYTHON_HARNESS = String.raw`
+import sys, os, io, json, types, builtins
+import abc, array, base64, bisect, calendar, cmath, collections, collections.abc, contextlib, copy, csv, dataclasses, datetime
+import decimal, enum, fractions, functools, hashlib, heapq, inspect, itertools, math, numbers, operator, queue, random, re
+import statistics, string, struct, textwrap, threading, time, traceback, typing, unicodedata, warnings
+import asyncio, asyncio.base_events, asyncio.events
+
+class _Clock:
+    now = 0.0
+    def select(self, timeout):
+        if timeout is None:
+            raise RuntimeError('every task waits for another')
+        _Clock.now += max(timeout, 0)
+        return []
+    def close(self):
+        pass
+
+class _Loop(asyncio.base_events.BaseEventLoop):
+    """Waits on a virtual clock: there is nothing outside to wait for."""
+    def __init__(self):
+        super().__init__()
+        self._selector = _Clock()
+    def time(self):
+        return _Clock.now
+    def _process_events(self, events):
+        pass
+    def _write_to_self(self):
+        pass
+
+class _Policy(asyncio.events._AbstractEventLoopPolicy if hasattr(asyncio.events, '_AbstractEventLoopPolicy') else object):
+    _loop = None
+    def get_event_loop(self):
+        if self._loop is None:
+            self._loop = _Loop()
+        return self._loop
+    def set_event_loop(self, loop):
+        self._loop = loop
+    def new_event_loop(self):
+        return _Loop()
+
+def _make():
+    loads, dumps = json.loads, json.dumps
+    os_open, os_read, os_write, os_close, unlink = os.open, os.read, os.write, os.close, os.unlink
+    READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    compile_, exec_, isinstance_, type_, str_, int_, float_, len_ = compile, exec, isinstance, type, str, int, float, len
+    print_exception = traceback.print_exception
+    BaseException_, SyntaxError_, MemoryError_, SystemExit_, KeyboardInterrupt_ = BaseException, SyntaxError, MemoryError, SystemExit, KeyboardInterrupt
+    LARGE = 2 ** 53 - 1
+    deque, KeysView, ValuesView = collections.deque, collections.abc.KeysView, collections.abc.ValuesView
+
+    def plain(value, depth=0):
+        if value is None or value is True or value is False:
+            return value
+        if depth > 200:
+            raise ValueError('a value nested too deeply for JSON')
+        if isinstance_(value, str_):
+            return value
+        if isinstance_(value, int_):
+            return value if -LARGE <= value <= LARGE else str_(value)
+        if isinstance_(value, float_):
+            if value != value:
+                return 'NaN'
+            if value in (float_('inf'), float_('-inf')):
+                return 'Infinity' if value > 0 else '-Infinity'
+            return value
+        if isinstance_(value, dict):
+            return {key if isinstance_(key, str_) else dumps(plain(key)): plain(item, depth + 1) for key, item in value.items()}
+        if isinstance_(value, (list, tuple, deque, range, KeysView, ValuesView, array.array)):
+            return [plain(item, depth + 1) for item in value]
+        if isinstance_(value, (set, frozenset)):
+            try:
+                return [plain(item, depth + 1) for item in sorted(value)]
+            except TypeError:
+                return [plain(item, depth + 1) for item in value]
+        raise TypeError('a value of type ' + type_(value).__name__ + ' is no JSON value')
+
+    def read(path):
+        fd = os_open(path, READ)
+        parts = []
+        while True:
+            part = os_read(fd, 1 << 20)
+            if not part:
+                break
+            parts.append(part)
+        os_close(fd)
+        unlink(path)
+        return b''.join(parts).decode('utf-8', 'surrogatepass')
+
+    def first_line(error):
+        try:
+            return (type_(error).__name__ + ': ' + str_(error)).split('\n')[0][:300]
+        except BaseException_:
+            return 'an error that cannot be shown'
+
+    def find(scope, name):
+        first, *rest = name.split('.')
+        found = scope.get(first, scope)
+        if found is scope:
+            holder = scope.get('Solution')
+            found = getattr(holder(), first, None) if holder is not None else None
+        for part in rest:
+            if isinstance_(found, type_) and isinstance_(found.__dict__.get(part), types.FunctionType):
+                found = found()
+            found = getattr(found, part, None)
+        if not callable(found):
+            raise NameError(name + ' is not a function of the program')
+        return found
+
+    def streams():
+        def out(fd):
+            return io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, 'w', closefd=False)), encoding='utf-8', errors='backslashreplace')
+        sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, 'r', closefd=False)), encoding='utf-8', errors='replace')
+        sys.stdout = sys.__stdout__ = out(1)
+        sys.stderr = sys.__stderr__ = out(2)
+
+    def run():
+        request = loads(read('/run/request'))
+        answer = {'verdict': 'sandbox-error', 'detail': ''}
+        streams()
+        stdout, stderr = sys.stdout, sys.stderr
+        main = types.ModuleType('__main__')
+        main.__builtins__ = builtins
+        sys.modules['__main__'] = main
+        sys.argv = ['program.py']
+        scope = main.__dict__
+        step = 'compile-error'
+        try:
+            code = compile_(request['source'], 'program.py', 'exec', 0, True)
+            step = 'runtime-error'
+            if not request.get('compileOnly'):
+                exec_(code, scope)
+                call = request.get('call')
+                if call is not None:
+                    value = find(scope, call['name'])(*call['arguments'])
+                    if type_(value).__name__ == 'coroutine':
+                        value = asyncio.run(value)
+                    answer['value'] = dumps(plain(value))
+            answer['verdict'] = 'ok'
+        except SystemExit_ as error:
+            code = error.code
+            if code is not None and not isinstance_(code, int_):
+                print(code, file=stderr)
+                code = 1
+            if code or request.get('call') is not None:
+                answer.update(verdict='runtime-error', detail='exit code ' + str_(code))
+            else:
+                answer['verdict'] = 'ok'
+        except BaseException_ as error:
+            answer.pop('value', None)
+            answer.update(verdict=step, detail=first_line(error))
+            if isinstance_(error, MemoryError_):
+                answer['verdict'] = 'memory-limit'
+            elif not isinstance_(error, KeyboardInterrupt_):
+                try:
+                    print_exception(type_(error), error, error.__traceback__, limit=-8, file=stderr)
+                except BaseException_:
+                    pass
+        for stream in (stdout, stderr, sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException_:
+                pass
+        fd = os_open(request['answer'], WRITE)
+        os_write(fd, dumps(answer).encode())
+        os_close(fd)
+
+    return run
+
+_harness = types.ModuleType('_harness')
+_harness.run = _make()
+sys.modules['_harness'] = _harness
+asyncio.events._event_loop_policy = _Policy()
+asyncio.run = asyncio.runners.run
+sys.path[:] = [p for p in sys.path if not p.startswith('/home')] + ['/home/pyodide']
+for _name in ('js', 'pyodide_js', 'pyodide', '_pyodide', '_pyodide_core', 'pyodide_core'):
+    for _key in list(sys.modules):
+        if _key == _name or _key.startswith(_name + '.'):
+            del sys.modules[_key]
+sys.meta_path[:] = [f for f in sys.meta_path if 'pyodide' not in type(f).__module__ and 'Jsf' not in type(f).__name__ and 'JsFinder' not in type(f).__name__]
+`
