@@ -102,6 +102,7 @@ async function run(terminal: Terminal, model: string | undefined, options: Evalu
     view.clear()
     interrupt.dispose()
     await policy.close()
+    await score.close?.()
   }
 }
 

@@ -19,14 +19,20 @@ export interface Score {
 }
 
 /** Scores a finished episode; throwing drops the trajectory. */
-export type Scorer = (transcript: Transcript) => Promise<Score>
+export interface Scorer {
+  (transcript: Transcript): Promise<Score>
+  /** Ends what its rewards hold: processes, sessions. */
+  close?(): Promise<void>
+}
 
 /** A scorer from a reward and a judge of language. */
 export function createScorer(reward: Reward, judge: LanguageJudge = createLanguageJudge()): Scorer {
-  return async (transcript) => ({
+  const scorer: Scorer = async (transcript) => ({
     ...(await scoreTranscript(reward, transcript)),
     languageConsistent: await judge(transcript),
   })
+  scorer.close = async () => reward.close?.()
+  return scorer
 }
 
 /**

@@ -74,6 +74,7 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   } finally {
     await supply?.close()
     await policy.close()
+    await parts.score.close?.()
   }
 }
 
