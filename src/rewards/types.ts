@@ -21,6 +21,8 @@ export interface Reward {
   score(transcript: Transcript): RewardValue | Promise<RewardValue>
   /** Many at once, where that is cheaper; equal to `score` of each. An error stands in the place of a transcript that failed. */
   scoreAll?(transcripts: readonly Transcript[]): Promise<(RewardValue | Error)[]>
+  /** It compares the attempts at a problem: the loop gives `scoreAll` whole groups. `score` of one alone is null. */
+  groupwise?: true
   /** Ends what it holds: processes, sessions. */
   close?(): Promise<void>
 }
