@@ -1,4 +1,4 @@
-import type { ScoreItem } from '../../algorithms/index.js'
+import type { ScoreItem } from '../../algorithms/reward-model/index.js'
 import { MyriadError, type Random } from '../../core/index.js'
 import { stepScorables, type Scorable } from '../../rewards/learned/index.js'
 
@@ -77,7 +77,10 @@ export function unitsOf(data: RewardData, heads: number): Unit[] {
     case 'rankings':
       return data.rankings.map(({ replies, ranks = replies.map((_, i) => i), ...rest }, i) => {
         if (ranks.length !== replies.length || replies.length < 2)
-          throw new MyriadError('usage', `ranking ${i}: ${replies.length} replies and ${ranks.length} ranks; two are needed`)
+          throw new MyriadError(
+            'usage',
+            `ranking ${i}: ${replies.length} replies and ${ranks.length} ranks; two are needed`,
+          )
         return unit(
           rest,
           replies,
@@ -88,7 +91,10 @@ export function unitsOf(data: RewardData, heads: number): Unit[] {
       return data.ratings.map(({ reply, ratings, ...rest }, i) => {
         const labels = typeof ratings === 'number' ? [ratings] : ratings.map((rating) => rating ?? NaN)
         if (labels.length !== heads || labels.some((label) => Math.abs(label) === Infinity))
-          throw new MyriadError('usage', `rating ${i}: [${labels}] for ${heads} heads; finite numbers, or null for none`)
+          throw new MyriadError(
+            'usage',
+            `rating ${i}: [${labels}] for ${heads} heads; finite numbers, or null for none`,
+          )
         return unit(rest, [reply], [{ labels }])
       })
     case 'steps':
@@ -122,7 +128,11 @@ function unit(
  *
  * @param share of prompts held out, rounded up
  */
-export function splitByPrompt(units: readonly Unit[], share: number, random: Random): { train: Unit[]; heldOut: Unit[] } {
+export function splitByPrompt(
+  units: readonly Unit[],
+  share: number,
+  random: Random,
+): { train: Unit[]; heldOut: Unit[] } {
   const prompts = random.shuffle([...new Set(units.map(({ prompt }) => prompt))])
   const count = share > 0 && prompts.length > 1 ? Math.min(prompts.length - 1, Math.ceil(share * prompts.length)) : 0
   const held = new Set(prompts.slice(0, count))

@@ -1,4 +1,10 @@
-import { kendallTau, scoreFeatures, spearman, type LearnedScore, type RewardModel } from '../../rewards/learned/index.js'
+import {
+  kendallTau,
+  scoreFeatures,
+  spearman,
+  type LearnedScore,
+  type RewardModel,
+} from '../../rewards/learned/index.js'
 import { wilson, type Interval } from '../../evaluation/statistics.js'
 import type { Vector } from '../../rewards/semantic/index.js'
 import type { RewardData, Unit } from './data.js'

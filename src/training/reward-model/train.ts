@@ -6,7 +6,7 @@ import {
   squaredError,
   type ScoreItem,
   type ScoreLoss,
-} from '../../algorithms/index.js'
+} from '../../algorithms/reward-model/index.js'
 import { createRandom, deriveSeed, MyriadError } from '../../core/index.js'
 import { adamW } from '../../engine/index.js'
 import {
@@ -97,10 +97,7 @@ export async function trainRewardModel(data: RewardData, options: RewardTraining
   const split = splitByPrompt(units, heldOut, createRandom(deriveSeed(seed, 'held-out')))
   if (split.train.length === 0) throw new MyriadError('usage', 'a reward model cannot be trained on nothing')
   const loss = options.loss ?? lossFor(data.kind)
-  const [trained, measured] = [
-    await featuresOf(featurizer, split.train),
-    await featuresOf(featurizer, split.heldOut),
-  ]
+  const [trained, measured] = [await featuresOf(featurizer, split.train), await featuresOf(featurizer, split.heldOut)]
   const { mean, scale } = spreadOf(trained.flat(), featurizer.dimension)
   const probe =
     featurizer.spec.kind === 'table'
@@ -240,7 +237,10 @@ function fitMember(
       optimizer.step(head.weights, gradients, state, rate)
     }
     if (!Number.isFinite(total))
-      throw new MyriadError('numeric', `reward model: the loss of epoch ${epoch} is ${total}; take a lower learningRate`)
+      throw new MyriadError(
+        'numeric',
+        `reward model: the loss of epoch ${epoch} is ${total}; take a lower learningRate`,
+      )
     losses.push(total)
     options.onEpoch?.({ member, epoch, loss: total })
   }
@@ -292,5 +292,12 @@ function calibrationOf(
       items.flatMap((worse, j) => (better.rank! < worse.rank! ? [scores[i].score - scores[j].score] : [])),
     )
   })
-  return differences.length === 0 ? null : fitTemperature(differences)
+  // Drawn a little inward, as Platt did: all of few in the right order say nothing of certainty.
+  const label = (differences.length + 1) / (differences.length + 2)
+  return differences.length === 0
+    ? null
+    : fitTemperature(
+        differences,
+        differences.map(() => label),
+      )
 }
