@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MyriadError, suggestion } from '../core/index.js'
+import { codeRewards } from './code/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
 import { outcomeRewards } from './outcome-rewards.js'
@@ -13,7 +14,7 @@ export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Rewa
 export type RewardRegistry = Readonly<Record<string, RewardFactory>>
 
 /** Every reward that comes with Myriad. */
-export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards, ...stringRewards]
+export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards, ...stringRewards, ...codeRewards]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
 export const builtinRewards: RewardRegistry = factoriesOf(rewardDeclarations)

@@ -8,3 +8,7 @@ export { sandboxCapabilities, type SandboxCapabilities } from './capabilities.js
 export { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.js'
 export { languageOf, languages } from './languages.js'
 export { closeSandboxes, compileProgram, runProgram, sharedSandbox, type ProgramToRun } from './run.js'
+export { fencedBlocks, languageIn, programIn, type FencedBlock } from './extract.js'
+export { COMPARISONS, sameOutput, sameValue, type Comparison, type ValueComparison } from './compare.js'
+export * from './check.js'
+export * from './code-rewards.js'

@@ -100,7 +100,9 @@ export function freezeFiles(FS: EmscriptenFs): { restore(): void } {
   // A file made for the purpose shows the tables of files, should there be no other.
   walk(FS.root, '/')
   const cwd = FS.cwd()
-  const streams = FS.streams.map((stream) => (stream ? { stream, position: stream.position, flags: stream.flags } : null))
+  const streams = FS.streams.map((stream) =>
+    stream ? { stream, position: stream.position, flags: stream.flags } : null,
+  )
 
   function remove(path: string, node: MemoryNode): void {
     if (FS.isDir(node.mode)) {

@@ -117,7 +117,10 @@ def _make():
         sys.stdout = sys.__stdout__ = out(1)
         sys.stderr = sys.__stderr__ = out(2)
 
+    set_running_loop = asyncio._set_running_loop
+
     def run():
+        set_running_loop(None)
         request = loads(read('/run/request'))
         answer = {'verdict': 'sandbox-error', 'detail': ''}
         streams()
@@ -170,6 +173,15 @@ def _make():
 
     return run
 
+def _sleep(seconds, /):
+    """Does not wait: nothing outside changes meanwhile."""
+    if not isinstance(seconds, (int, float)):
+        raise TypeError("'" + type(seconds).__name__ + "' object cannot be interpreted as an integer")
+    if seconds < 0:
+        raise ValueError('sleep length must be non-negative')
+
+_sleep.__name__ = _sleep.__qualname__ = 'sleep'
+time.sleep = _sleep
 _harness = types.ModuleType('_harness')
 _harness.run = _make()
 sys.modules['_harness'] = _harness

@@ -38,6 +38,9 @@ export const python: LanguageAdapter = {
     'env.__syscall_faccessat',
     'env.__syscall_chdir',
     'env.__syscall_fchdir',
+    'env.__syscall_chmod',
+    'env.__syscall_fchmod',
+    'env.__syscall_fchmodat2',
     'env.__syscall_dup',
     'env.__syscall_dup3',
     'env.__syscall_fdatasync',
@@ -112,7 +115,9 @@ const KEPT_GROWTH = 64 * MIB
 async function bootPython(context: BootContext): Promise<LanguageRuntime> {
   // Emscripten's NODEFS asks for these constants at start; the permission model forbids process.binding itself.
   const { constants } = await import('node:fs')
-  Object.defineProperty(process, 'binding', { value: (name: string) => (name === 'constants' ? { fs: constants } : {}) })
+  Object.defineProperty(process, 'binding', {
+    value: (name: string) => (name === 'constants' ? { fs: constants } : {}),
+  })
   const { loadPyodide } = (await context.load('pyodide')) as unknown as {
     loadPyodide(options: object): Promise<Pyodide>
   }
@@ -133,10 +138,14 @@ async function bootPython(context: BootContext): Promise<LanguageRuntime> {
   FS.mkdir('/run')
   pyodide.runPython(PYTHON_HARNESS)
   let running: RunContext | undefined
-  // Python looks here between its instructions: 2 is SIGINT.
-  pyodide.setInterruptBuffer(
-    Object.defineProperty({ length: 1 }, 0, { get: () => (running?.expired() ? 2 : 0), set: () => {} }),
-  )
+  // Python looks here between its instructions: 2 is SIGINT. Not at every look, so that the harness can still answer.
+  let interrupted = -Infinity
+  const signal = (): number => {
+    if (!running?.expired() || performance.now() - interrupted < 100) return 0
+    interrupted = performance.now()
+    return 2
+  }
+  pyodide.setInterruptBuffer(Object.defineProperty({ length: 1 }, 0, { get: signal, set: () => {} }))
   const start = module.stringToNewUTF8('import _harness; _harness.run()')
   FS.chdir('/home/pyodide')
   const files = freezeFiles(FS)
