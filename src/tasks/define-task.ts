@@ -54,7 +54,8 @@ export function defineTask<Data extends Json>(spec: TaskSpec<Data>): Task {
       let over = false
       const close = (turn: Turn): Turn => {
         turns++
-        const closed = turn.done || turns < spec.maxTurns ? turn : { messages: [], done: true, outcome: outOfTurns }
+        const closed =
+          turn.done || turns < spec.maxTurns ? turn : { ...turn, messages: [], done: true, outcome: outOfTurns }
         over = closed.done
         if (closed.done && closed.outcome)
           return { ...closed, outcome: { ...closed.outcome, metrics: { turns, ...closed.outcome.metrics } } }

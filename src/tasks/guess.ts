@@ -43,9 +43,12 @@ export const guess = defineTask<{ low: number; high: number; secret: number }>({
         const value = parseWhole(normalizeAnswer(reply))
         if (value === null) return malformed
         if (value === secret) return end({ reward: 1, success: true, wellFormed: true })
+        const before = high - low + 1
         if (value < secret) low = Math.max(low, value + 1)
         else high = Math.min(high, value - 1)
-        return say(`${value < secret ? word.higher : word.lower} ${low} ${high}`)
+        // The bits that were learnt, of all that were to be learnt; together at most what an episode without success is worth.
+        const reward = (0.1 * Math.log(before / (high - low + 1))) / Math.log(last - first + 1)
+        return { ...say(`${value < secret ? word.higher : word.lower} ${low} ${high}`), reward }
       },
       randomReply: (random) => String(random.integer(low, high)),
       expertReply: () => String(Math.floor((low + high) / 2)),

@@ -60,6 +60,8 @@ export const maze = defineTask<Data>({
     const toGoal = distances(walls, goal)
     let cell = start
     let turns = 0
+    /** What it is worth to stand in a cell where the turns have run out. */
+    const nearness = (at: number) => 0.3 * Math.max(0, 1 - toGoal[at] / toGoal[start])
     const free = () => directions.filter((direction) => neighbour(walls, cell, direction) !== null)
     const sense = () => {
       const list = (found: Direction[]) => found.map((direction) => word[direction]).join(' ')
@@ -70,12 +72,13 @@ export const maze = defineTask<Data>({
       respond(reply) {
         const direction = directions.find((candidate) => sameAnswer(reply, word[candidate]))
         if (direction === undefined) return malformed
+        const before = nearness(cell)
         cell = neighbour(walls, cell, direction) ?? cell // a step against a wall is a turn lost
         turns++
+        const reward = nearness(cell) - before
         if (cell === goal) return end({ reward: 1 - 0.04 * (turns - toGoal[start]), success: true, wellFormed: true })
-        if (turns < maxTurns) return say(sense())
-        const nearer = Math.max(0, 1 - toGoal[cell] / toGoal[start])
-        return end({ reward: 0.1 + 0.3 * nearer, success: false, wellFormed: true })
+        if (turns < maxTurns) return { ...say(sense()), reward }
+        return end({ reward: 0.1 + nearness(cell), success: false, wellFormed: true })
       },
       randomReply: (random: Random) => word[random.pick(free())],
       expertReply: () => {

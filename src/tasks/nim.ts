@@ -54,10 +54,11 @@ export const nim = defineTask<{ heap: number; skill: number; seed: number }>({
         if (taken === null || taken < 1 || taken > Math.min(mostTaken, heap) || !sameAnswer(verb, take))
           return malformed
         heap -= taken
+        const isRight = heap % (mostTaken + 1) === 0
         if (heap === 0) return end({ reward: 1, success: true, wellFormed: true })
         heap -= opponent.uniform() < skill ? rightMove(heap, opponent) : randomMove(heap, opponent)
         if (heap === 0) return end({ reward: 0.1, success: false, wellFormed: true })
-        return say(`${heapWord} ${heap}`)
+        return { ...say(`${heapWord} ${heap}`), reward: isRight ? 0.1 : 0 }
       },
       randomReply: (random) => `${take} ${randomMove(heap, random)}`,
       expertReply: (random) => `${take} ${rightMove(heap, random)}`,

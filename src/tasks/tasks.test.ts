@@ -243,6 +243,19 @@ describe('scores', () => {
     assert.equal(play('guess', 'en', { low: 3, high: 10, secret: 8 }, ['higher'])[0].outcome?.reward, 0)
   })
 
+  it('turns tell what they earned: nearness in the maze, bits in guess, right moves in nim', () => {
+    const earned = (turns: readonly Turn[]): string[] => turns.map(({ reward = 0 }) => reward.toFixed(3))
+    // Three steps to the goal: two nearer, then one back.
+    const maze = { walls: [], start: 0, goal: 3 }
+    assert.deepEqual(earned(play('maze', 'en', maze, ['right', 'right', 'left'])), ['0.100', '0.100', '-0.100'])
+    // 8 candidates, 4 are left, then 4, then 1; the last turn is paid by the outcome.
+    const guess = { low: 3, high: 10, secret: 8 }
+    assert.deepEqual(earned(play('guess', 'en', guess, ['6', '2', '9'])), ['0.033', '0.000', '0.067'])
+    const nim = { heap: 7, skill: 1, seed: 1 }
+    assert.deepEqual(earned(play('nim', 'en', nim, ['take 3'])), ['0.100'])
+    assert.deepEqual(earned(play('nim', 'en', nim, ['take 1'])), ['0.000'])
+  })
+
   it('maze: a step against a wall loses a turn', () => {
     const data = { walls: [1], start: 0, goal: 2 }
     const turns = play('maze', 'sw', data, ['kulia', 'CHINI', 'kulia', 'kulia', 'juu'])

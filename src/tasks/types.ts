@@ -29,6 +29,8 @@ export interface Turn {
   done: boolean
   /** How it went; required when done. */
   outcome?: Outcome
+  /** What the reply earned on the way: a part of the outcome's reward, not beside it. What no turn tells belongs to the last. */
+  reward?: number
 }
 
 export interface Outcome {

@@ -24,6 +24,8 @@ const taskSchema = z.strictObject({
   weight: z.number().min(0).default(1),
   /** A system message before each problem, or one by language: for models that do not know the task's terse wording. */
   instruction: z.union([z.string().min(1), z.record(z.string(), z.string().min(1))]).optional(),
+  /** Keep what the task says that turns earned on their way, for methods with credit for turns; unless given, only of tasks of your own. */
+  turnRewards: z.boolean().optional(),
 })
 
 /** What the loop itself reads of `algorithm`, whatever the method. */

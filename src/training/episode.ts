@@ -42,6 +42,8 @@ export interface PlayerOptions {
   contextLength: number
   limits: EpisodeLimits
   temperature: number
+  /** Keep what turns earned on their way (true). */
+  turnRewards?: boolean
   /** Labels of this episode; the turn is added to derive each reply's seed. */
   seedPath: readonly (string | number)[]
   id: string
@@ -62,6 +64,8 @@ export class Player {
   private readonly tokens: number[]
   private readonly mask: number[]
   private readonly logprobs: number[]
+  /** Of each turn; undefined where the task does not say: [turns] */
+  private readonly earned: (number | undefined)[] = []
   private stopReason: StopReason = 'context'
   private version = 0
   private outcome: Outcome | null = null
@@ -122,7 +126,7 @@ export class Player {
   /**
    * Takes a reply and lets the task answer it.
    *
-   * @throws Drop when the task throws, does not answer in time, or goes on past its own turn limit
+   * @throws Drop when the task throws, does not answer in time, goes on past its own turn limit, or pays what is not finite
    */
   async take(completion: Completion): Promise<void> {
     const { chat, task } = this.options
@@ -139,6 +143,7 @@ export class Player {
     this.messages.push({ role: 'assistant', content: reply })
     const turn = await this.respond(reply)
     this.messages.push(...turn.messages)
+    this.earned.push(turn.reward)
     if (turn.done) {
       this.outcome = turn.outcome!
       return
@@ -153,7 +158,8 @@ export class Player {
   /** The episode, once `request` has answered null. */
   finish(): PlayedEpisode {
     const { problem } = this.options
-    const { tokens, messages, replies, outcome, stopReason, version } = this
+    const { tokens, messages, replies, earned, outcome, stopReason, version } = this
+    const isPaid = (this.options.turnRewards ?? true) && earned.some((reward) => reward !== undefined)
     if (!outcome) throw new MyriadError('runtime', `episode ${this.options.id} has not ended`)
     return {
       problem,
@@ -163,6 +169,7 @@ export class Player {
       messages,
       replies,
       outcome,
+      ...(isPaid && { turnRewards: earned.map((reward) => reward ?? 0) }),
       stopReason,
       version,
       turns: replies.length,
@@ -189,8 +196,11 @@ export class Player {
       const turn = await withTimeout((signal) => this.episode.respond(reply, { signal }), limits.turnTimeoutMs)
       if (!Array.isArray(turn.messages)) throw new MyriadError('task', 'the answer has no list of messages')
       if (turn.done && !turn.outcome) throw new MyriadError('task', 'the episode is done but has no outcome')
+      if (turn.reward !== undefined && !Number.isFinite(turn.reward))
+        throw new Drop('reward-not-finite', `${where}: the task answered the reward ${turn.reward} for the turn`)
       return turn
     } catch (error) {
+      if (error instanceof Drop) throw error
       if (error instanceof Timeout) {
         throw new Drop('task-timeout', `${where}: no answer within ${limits.turnTimeoutMs} ms`, { cause: error })
       }

@@ -37,6 +37,7 @@ const play = async (
     contextLength?: number
     maxTurns?: number
     samples?: number
+    turnRewards?: boolean
   } & {
     score?: Parameters<typeof rollout>[0]['score']
   } = {},
@@ -47,7 +48,15 @@ const play = async (
   const result = await rollout({
     policy,
     chat,
-    items: [{ task, problem: { ...problem, task: task.id }, samples: options.samples ?? 2, temperature: 1 }],
+    items: [
+      {
+        task,
+        problem: { ...problem, task: task.id },
+        samples: options.samples ?? 2,
+        temperature: 1,
+        turnRewards: options.turnRewards,
+      },
+    ],
     score: options.score ?? (async ({ outcome }) => ({ reward: outcome.reward, parts: {}, languageConsistent: null })),
     limits: { turnTimeoutMs: 20, rewardTimeoutMs: 20, maxTurns: options.maxTurns },
     seedPath: [1],
@@ -132,6 +141,27 @@ test('an episode that outgrows the context, or a limit on turns, ends truncated'
     short.groups[0].trajectories.map(({ stopReason, turns }) => [stopReason, turns]),
     [['length', 2]],
   )
+})
+
+test('what turns earned is kept, one number a turn, unless it is not wanted', async () => {
+  const paying = (rewards: readonly (number | undefined)[]): Task => {
+    const play: Task['play'] = (problem) => {
+      const episode = climb.play({ ...problem, task: 'climb' })
+      let turn = 0
+      return { ...episode, respond: (reply) => ({ ...(episode.respond(reply) as Turn), reward: rewards[turn++] }) }
+    }
+    return { ...climb, play }
+  }
+  const told = async (rewards: (number | undefined)[], turnRewards?: boolean) => {
+    const { groups, dropped } = await play(paying(rewards), { script: () => '+', samples: 1, turnRewards })
+    return { turnRewards: groups[0].trajectories[0]?.turnRewards, dropped }
+  }
+  assert.deepEqual((await told([0.25, undefined, 0.5])).turnRewards, [0.25, 0, 0.5])
+  assert.equal((await told([undefined, undefined, undefined])).turnRewards, undefined)
+  assert.equal((await told([0.25, 0, 0.5], false)).turnRewards, undefined)
+  const [{ reason, message }] = (await told([0, Infinity, 0])).dropped
+  assert.equal(reason, 'reward-not-finite')
+  assert.match(message, /climb.*turn 2.*Infinity/)
 })
 
 test('a task that fails costs its trajectory and is counted, whatever way it fails', async () => {

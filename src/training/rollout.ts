@@ -14,6 +14,8 @@ export interface RolloutItem {
   samples: number
   /** 0 is greedy. */
   temperature: number
+  /** Keep what the task says that turns earned on their way (true). */
+  turnRewards?: boolean
 }
 
 export interface RolloutOptions {

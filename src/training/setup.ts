@@ -68,6 +68,8 @@ function isReward(value: unknown): value is Reward {
 /** A configured task with what the configuration leaves to it filled in. */
 export interface ConfiguredTask extends EvaluationTask {
   weight: number
+  /** Keep what the task says that turns earned on their way (true). */
+  turnRewards?: boolean
 }
 
 /**
@@ -81,16 +83,23 @@ export function configuredTasks(
   builtIn: (id: string) => Task,
 ): ConfiguredTask[] {
   const seen = new Set<string>()
-  return config.tasks.map(({ id, languages, difficulty, weight, instruction }, i) => {
+  return config.tasks.map(({ id, languages, difficulty, weight, instruction, turnRewards }, i) => {
     if (seen.has(id)) throw new MyriadError('usage', `tasks[${i}].id: task "${id}" is named twice`)
     seen.add(id)
-    const task = own.find((candidate) => candidate.id === id) ?? builtIn(id)
+    const owned = own.find((candidate) => candidate.id === id)
+    const task = owned ?? builtIn(id)
     const unknown = languages?.find((language) => !task.languages.includes(language))
     if (unknown !== undefined) {
       const known = task.languages.join(', ')
       throw new MyriadError('usage', `tasks[${i}].languages: task "${id}" has no "${unknown}"; it has ${known}`)
     }
     const told = instruction === undefined ? task : instructed(task, instruction)
-    return { task: told, languages: languages ?? task.languages, difficulty, weight }
+    return {
+      task: told,
+      languages: languages ?? task.languages,
+      difficulty,
+      weight,
+      turnRewards: turnRewards ?? owned !== undefined,
+    }
   })
 }

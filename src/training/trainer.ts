@@ -156,10 +156,11 @@ export class Trainer {
     const items: RolloutItem[] = []
     const failed: DroppedEpisode[] = []
     for (const { task: id, language, difficulty, seed } of assignments) {
-      const { task } = parts.tasks.find((candidate) => candidate.task.id === id)!
+      const { task, turnRewards } = parts.tasks.find((candidate) => candidate.task.id === id)!
       try {
         const problem = task.generate(seed, { language, difficulty, split: 'train' })
-        items.push({ task, problem, samples: config.samplesPerProblem, temperature: config.temperature })
+        const { samplesPerProblem: samples, temperature } = config
+        items.push({ task, problem, samples, temperature, turnRewards })
       } catch (error) {
         const message = `task "${id}" (${language}) could not make a problem: ${messageOf(error)}`
         for (let i = 0; i < config.samplesPerProblem; i++) failed.push({ reason: 'task-error', task: id, message })
