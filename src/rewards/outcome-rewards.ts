@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reward, type RewardDeclaration } from './declaration.js'
-import { languageConsistency } from './language-consistency.js'
+import { languageConsistency } from './language/consistency.js'
 import { bleu, chrf, exactAnswer, format, lengthPenalty, taskReward } from './outcome.js'
 
 const none = z.strictObject({})

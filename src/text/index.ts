@@ -8,12 +8,7 @@ export * from './bpe-trainer.js'
 export * from './chat.js'
 export * from './default-chat.js'
 export * from './gguf-tokenizer.js'
-export {
-  loadLanguageIdentifier,
-  type Identification,
-  type IdentifyLanguage,
-  type IdentifyOptions,
-} from './identify-language.js'
+export * from './identify-language.js'
 export * from './languages.js'
 export * from './normalize.js'
 export * from './numbers.js'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLanguageIdentifier, loadLanguageIdentifier, type Identifiers } from './identify-language.js'
 import { canonicalTag, languageInfo, listLanguages } from './languages.js'
 import { normalizeText } from './normalize.js'
 import { digitValue, parseNumber, toAsciiDigits, toNativeDigits } from './numbers.js'
@@ -127,48 +126,4 @@ test('scripts are counted, what is common to all is not', () => {
   assert.deepEqual(scriptsOf('१२ 👍 ...').get('Deva'), 2)
   const count = createScriptCounter()
   assert.deepEqual(count('אב ab'), count('אב ab'))
-})
-
-test('the identifier: prose, and silence where there is nothing to say', async () => {
-  const identify = await loadLanguageIdentifier()
-  const candidates = ['en', 'es', 'sw', 'yo', 'ru', 'ar', 'hi', 'ja']
-  const language = (text: string): string | null => identify(text, { candidates }).language
-  assert.equal(language('The capital of Kenya is Nairobi'), 'en')
-  assert.equal(language('Mji mkuu wa nchi hii ni mkubwa sana'), 'sw')
-  assert.equal(language('Gbogbo ènìyàn ni a bí ní òmìnira'), 'yo')
-  assert.equal(language('la maison est très grande et belle'), 'fr')
-  assert.equal(identify('Watu wote wamezaliwa huru, hadhi na haki zao ni sawa').language, 'sw')
-  const silent = [
-    '',
-    '   ',
-    '12 34',
-    '👍👍👍',
-    '...',
-    '\0',
-    'Nairobi',
-    'ok',
-    'https://example.com/abcdefgh',
-    '{"id": 1, "ok": [true]}',
-  ]
-  for (const text of silent) assert.equal(language(text), null, text)
-})
-
-test('the rules: agreement, an expected language only one knows, and doubt', () => {
-  const identifiers = (eld: string, eldReliable: boolean, cld: string, cldReliable: boolean): Identifiers => ({
-    eld: {
-      knows: new Set(['en', 'es', 'yo', 'tl']),
-      detect: () => ({ language: eld, reliable: eldReliable }),
-      best: () => null,
-    },
-    cld: { detect: () => ({ language: cld, reliable: cldReliable }) },
-  })
-  const text = 'some twenty letters of Latin prose'
-  const ask = (given: Identifiers, candidates?: string[]): string | null =>
-    createLanguageIdentifier(given)(text, { candidates }).language
-  assert.equal(ask(identifiers('es', false, 'es', false), ['en']), 'es', 'agreement, though nobody expected it')
-  assert.equal(ask(identifiers('tl', false, 'sw', true), ['en', 'sw']), 'sw', 'eld does not know Swahili')
-  assert.equal(ask(identifiers('yo', true, 'vi', true), ['en', 'yo']), 'yo', 'cld3 takes Yoruba for Vietnamese')
-  assert.equal(ask(identifiers('yo', true, 'sw', true), ['en', 'yo', 'sw']), 'sw', 'eld takes Swahili for Yoruba')
-  assert.equal(ask(identifiers('en', true, 'es', true), ['en', 'es']), null, 'both expected, both sure, both different')
-  assert.equal(ask(identifiers('en', true, 'es', true)), null)
 })

@@ -1,4 +1,4 @@
-import { createScriptCounter, languageInfo, normalizeText } from '../text/index.js'
+import { createScriptCounter, languageInfo, normalizeText } from '../../text/index.js'
 
 /** What a reply shows of its language before any identifier is asked. */
 export interface LanguageEvidence {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadLanguageIdentifier } from '../text/index.js'
-import { createLanguageJudge, isLanguageConsistent, languageConsistency } from './language-consistency.js'
-import { makeTranscript } from './transcript.test.helper.js'
+import { loadLanguageIdentifier } from '../../text/index.js'
+import { createLanguageJudge, isLanguageConsistent, languageConsistency } from './consistency.js'
+import { makeTranscript } from '../transcript.test.helper.js'
 
 const moves = {
   en: ['up', 'down', 'left', 'right', 'no'],
@@ -70,7 +70,14 @@ test('the judge loads the identifiers once, and only when a reply needs them', a
   let loads = 0
   const judgeLater = createLanguageJudge(async () => {
     loads++
-    return () => ({ language: 'es', reason: 'agreement', scripts: new Map() })
+    return () => ({
+      language: 'es',
+      probability: 1,
+      reason: 'agreement',
+      group: [],
+      probabilities: new Map(),
+      scripts: new Map(),
+    })
   })
   assert.equal(await judgeLater(makeTranscript({ reply: 'arriba', language: 'es', lexicon: moves })), true)
   assert.equal(loads, 0)

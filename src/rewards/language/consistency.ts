@@ -1,6 +1,6 @@
-import { loadLanguageIdentifier, type IdentifyLanguage } from '../text/index.js'
-import { createEvidenceJudge, type EvidenceJudge } from './language-evidence.js'
-import type { Reward, Transcript } from './types.js'
+import { loadLanguageIdentifier, type IdentifyLanguage } from '../../text/index.js'
+import { createEvidenceJudge, type EvidenceJudge } from './evidence.js'
+import type { Reward, Transcript } from '../types.js'
 
 /** What of an episode tells its language. */
 export type LanguageTranscript = Pick<Transcript, 'task' | 'problem' | 'messages' | 'replies'>
