@@ -3,7 +3,9 @@ import { MyriadError, suggestion } from '../core/index.js'
 import { codeRewards } from './code/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
+import { learnedRewards } from './learned/index.js'
 import { outcomeRewards } from './outcome-rewards.js'
+import { semanticRewards } from './semantic/index.js'
 import { stringRewards } from './strings/index.js'
 import type { Reward } from './types.js'
 
@@ -14,7 +16,13 @@ export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Rewa
 export type RewardRegistry = Readonly<Record<string, RewardFactory>>
 
 /** Every reward that comes with Myriad. */
-export const rewardDeclarations: readonly RewardDeclaration[] = [...outcomeRewards, ...stringRewards, ...codeRewards]
+export const rewardDeclarations: readonly RewardDeclaration[] = [
+  ...outcomeRewards,
+  ...stringRewards,
+  ...codeRewards,
+  ...semanticRewards,
+  ...learnedRewards,
+]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
 export const builtinRewards: RewardRegistry = factoriesOf(rewardDeclarations)
