@@ -45,7 +45,7 @@ function nativeDigit(digit: string): number {
 }
 
 const labelForm =
-  /^[\s*_"'“([（【<]*(?:[Oo]ption\s+|[Cc]hoice\s+|[Oo]pción\s+|[Вв]ариант\s+|選択肢\s*|选项\s*|الخيار\s+|विकल्प\s+)?([\p{L}\p{Nd}①-⑩Ⓐ-ⓩ⑴-⑽⒜-⒵])\p{M}*(?:[\s*_"'”\])）】>]*[.)）\]】:：،,、。]|[\s*_"'”\])）】>]+|$)\s*(.*)$/su
+  /^[\s*_"'“]*([([（【<]?)\s*(?:[Oo]ption\s+|[Cc]hoice\s+|[Oo]pción\s+|[Вв]ариант\s+|選択肢\s*|选项\s*|الخيار\s+|विकल्प\s+)?([([（]?)([\p{L}\p{Nd}①-⑩Ⓐ-ⓩ⑴-⑽⒜-⒵])\p{M}*\s*([.)）\]】>:：،,、。]*)(?![\p{L}\p{M}\p{Nd}]*(?<=[\p{L}\p{M}\p{Nd}]{2}))\s*(.*)$/su
 
 export interface ChosenOptions {
   /** Places of the options, from 0, sorted. */
@@ -73,6 +73,8 @@ export function readChoice(
     .replace(/[$*]/g, '')
     .trim()
   if (text === '' || text.length > 2000) return null
+  const note = /^(.+?)\s*[(（][^()（）]{3,}[)）]$/su.exec(text)
+  if (note && !choices) return readChoice(note[1], language)
   const byText = choices?.findIndex((choice) => matchesAnswer(foldedAnswer(text), [foldedAnswer(choice)])) ?? -1
   if (byText >= 0) return { indices: [byText], order: -1, label: text }
   const several = labelList(text, language)
@@ -80,10 +82,11 @@ export function readChoice(
   const found = labelForm.exec(text)
   if (!found) return null
   // NFC keeps a Devanagari letter with nukta apart; NFKC makes circled signs plain ones.
-  const place = placeOf(found[1])
+  const [, outer, inner, label, behind, more] = found
+  const place = placeOf(label)
   if (!place) return null
-  const rest = found[2].trim()
-  const marked = /^[\s*_"'“]*[([（【]|^.{0,12}[.)）\]】:：、]/su.test(text)
+  const rest = more.trim()
+  const marked = outer !== '' || inner !== '' || behind !== ''
   // "A dog": an article; "A or B", "Not A but B": more than one.
   if (rest !== '' && !marked && !choices) return null
   if (rest !== '' && otherLabel(rest, place)) return null
@@ -93,7 +96,7 @@ export function readChoice(
     if (said < 0 && !marked) return null
   }
   if (choices && place.index >= choices.length) return null
-  return { indices: [place.index], order: place.order, label: found[1] }
+  return { indices: [place.index], order: place.order, label }
 }
 
 /** "A, C" or "A and C"; null for "A or C". */

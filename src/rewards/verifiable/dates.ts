@@ -17,7 +17,7 @@ const NOON = 12 * 3_600_000
 const monthNames = cached((key): ReadonlyMap<string, number> => {
   const [calendar, language] = key.split(' ')
   const names = new Map<string, number>()
-  for (const tag of new Set([intlTag(language), 'en']))
+  for (const tag of new Set([intlTag(language), 'en', 'en-GB']))
     for (const month of ['long', 'short'] as const)
       for (const context of [
         { month },
@@ -72,6 +72,7 @@ const eras: Readonly<Record<string, number>> = { 令和: 2018, 平成: 1988, 昭
  */
 export function readDate(given: string, language: string): CalendarDate | null {
   const text = foldMarks(plainNumbers(given.slice(0, 2000)))
+  if (/(?<![a-z])b\.?\s?c\.?(?:e\.?)?(?![a-z])|قبل الميلاد|до н\.? ?э|紀元前|公元前/u.test(text)) return null
   const marked = marks.find(([, mark]) => mark.test(text))
   const calendar = marked?.[0] ?? 'gregory'
   const plain = (marked ? text.replace(marked[1], ' ') : text)
@@ -82,7 +83,8 @@ export function readDate(given: string, language: string): CalendarDate | null {
     )
     .replace(/\s+/g, ' ')
     .trim()
-  const found = east(plain) ?? iso(plain) ?? named(plain, calendar, language) ?? numeric(plain, language)
+  const found =
+    east(plain) ?? iso(plain) ?? named(plain, calendar, language) ?? numeric(plain, language) ?? yearAlone(plain)
   if (!found) return null
   const date = { calendar, ...found }
   return valid(date) ? date : null
@@ -141,6 +143,11 @@ function numeric(text: string, language: string): Parts | null {
   const [first, second, year] = [Number(found[1]), Number(found[3]), Number(found[4])]
   const monthFirst = orderOf(language).startsWith('month') ? second <= 31 && first <= 12 : second > 12
   return monthFirst ? { year, month: first, day: second } : { year, month: second, day: first }
+}
+
+function yearAlone(text: string): Parts | null {
+  const found = /^\D*(\d{4})\D*$/.exec(text)
+  return found && { year: Number(found[1]), month: null, day: null }
 }
 
 function valid({ calendar, year, month, day }: CalendarDate): boolean {

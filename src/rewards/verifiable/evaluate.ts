@@ -9,7 +9,7 @@ interface Complex {
 
 const PRIME = 2n ** 61n - 1n
 const MODULAR_ROUNDS = 3
-const POINTS = 8
+const POINTS = 12
 const TRIES = 40
 
 /** Not a value: undefined here, or beyond floating point. */
@@ -23,7 +23,7 @@ class Unknown extends Error {}
  *
  * Rational expressions are evaluated modulo 2^61 - 1 at random points, three times: equal ones always agree, others agree with a
  * probability of about (degree / 2^61)^3 (Schwartz 1980, Zippel 1979). All others are evaluated in complex floating point at up to
- * eight points of a seeded generator, where both have a real value if they do anywhere; constants once, to a relative 1e-12.
+ * twelve points of a seeded generator, where both have a real value if they do anywhere; constants once, to a relative 1e-12.
  *
  * @example sameExpression(left, right)
  */
@@ -204,7 +204,7 @@ function sameNumerically(a: Expression, b: Expression, logBase: number): boolean
   const complex: boolean[] = []
   const imaginary = [a, b].some((tree) => some(tree, (node) => node.kind === 'constant' && node.name === 'i'))
   for (let round = 0; round < TRIES && real < POINTS; round++) {
-    const values = new Map(names.map((name) => [name, point(random, round)]))
+    const values = new Map(names.map((name, k) => [name, point(random, round, k)]))
     try {
       const [x, y] = [new Evaluation(values, logBase), new Evaluation(values, logBase)]
       const [left, right] = [x.of(a), y.of(b)]
@@ -224,11 +224,11 @@ function sameNumerically(a: Expression, b: Expression, logBase: number): boolean
   return complex.length >= POINTS / 2 ? complex.every(Boolean) : null
 }
 
-/** Small and large, above and below zero: half of the points have every variable above it. */
-function point(random: Random, round: number): Complex {
-  const size = [0.9, 3, 12, 0.3][round % 4]
-  const value = (0.05 + random.uniform()) * size
-  return { re: round % 2 === 1 && random.uniform() < 0.6 ? -value : value, im: 0 }
+/** Small and large values; in every second round some below zero, in all combinations for three variables. */
+function point(random: Random, round: number, variable: number): Complex {
+  const value = (0.05 + random.uniform()) * [0.9, 3, 12, 0.3][(round + variable) % 4]
+  const below = round % 2 === 1 && (((round >> 1) >> (variable % 3)) & 1) === 0
+  return { re: below ? -value : value, im: 0 }
 }
 
 /** Null where rounding could have made the difference. */
@@ -242,7 +242,7 @@ function agree(a: Complex, b: Complex, tolerance: number, largest: number): bool
 }
 
 class Evaluation {
-  /** Largest value met on the way: what its rounding could hide. */
+  /** Largest term of a sum, or angle: what its rounding could hide. */
   largest = 0
   constructor(
     readonly values: ReadonlyMap<string, Complex>,
@@ -251,9 +251,12 @@ class Evaluation {
 
   of(tree: Expression): Complex {
     const value = this.#value(tree)
-    const size = Math.hypot(value.re, value.im)
-    if (!Number.isFinite(size)) throw new NoValue()
-    this.largest = Math.max(this.largest, size)
+    if (!Number.isFinite(Math.hypot(value.re, value.im))) throw new NoValue()
+    return value
+  }
+
+  #counted(value: Complex): Complex {
+    this.largest = Math.max(this.largest, Math.hypot(value.re, value.im))
     return value
   }
 
@@ -270,7 +273,9 @@ class Evaluation {
         if (tree.name === 'inf') throw new Unknown()
         return tree.name === 'i' ? { re: 0, im: 1 } : { re: tree.name === 'pi' ? Math.PI : Math.E, im: 0 }
       case 'sum':
-        return tree.terms.map((term) => this.of(term)).reduce((x, y) => ({ re: x.re + y.re, im: x.im + y.im }))
+        return tree.terms
+          .map((term) => this.#counted(this.of(term)))
+          .reduce((x, y) => ({ re: x.re + y.re, im: x.im + y.im }))
       case 'product':
         return tree.terms.map((term) => this.of(term)).reduce(multiply)
       case 'quotient':
@@ -284,7 +289,9 @@ class Evaluation {
       case 'function':
         return apply(
           tree.name,
-          tree.of.map((part) => this.of(part)),
+          tree.of.map((part) =>
+            /^(?:sin|cos|tan|cot|sec|csc)$/.test(tree.name) ? this.#counted(this.of(part)) : this.of(part),
+          ),
           this.logBase,
         )
       default:
@@ -431,7 +438,7 @@ export function ratioOf(a: Expression, b: Expression): number | null {
   const random = createRandom(11)
   const ratios: number[] = []
   for (let round = 0; round < TRIES && ratios.length < POINTS; round++) {
-    const values = new Map(names.map((name) => [name, point(random, round)]))
+    const values = new Map(names.map((name, k) => [name, point(random, round, k)]))
     try {
       const quotient = divide(new Evaluation(values, 10).of(a), new Evaluation(values, 10).of(b))
       if (Math.abs(quotient.im) > 1e-9 * Math.abs(quotient.re)) continue

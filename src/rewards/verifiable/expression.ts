@@ -19,7 +19,8 @@ export type Expression =
 /** An answer as mathematics. */
 export type MathValue =
   | { kind: 'expression'; tree: Expression; unit: string }
-  | { kind: 'set'; items: readonly MathValue[] }
+  /** `or`: alternatives joined by that word. */
+  | { kind: 'set'; items: readonly MathValue[]; or?: boolean }
   | { kind: 'tuple'; open: string; close: string; items: readonly MathValue[] }
   | { kind: 'matrix'; rows: readonly (readonly MathValue[])[] }
   | { kind: 'relation'; operator: Relation; left: Expression; right: Expression }

@@ -35,20 +35,22 @@ const cues = [
   'odpowiedź|odpověď|svar|svaret|vastaus|válasz|răspuns(?:ul)?|cevap|yanıt|відповідь|απάντηση|jawaban|jawapan',
   'đáp án|câu trả lời|คำตอบ|উত্তর|پاسخ|جواب|תשובה|התשובה|பதில்|விடை|సమాధానం|ઉત્તર|ਉੱਤਰ|ഉത്തരം|ಉತ್ತರ|መልስ|amsa|azịza|impendulo',
 ].join('|')
-const link =
-  'is|are|es|son|est|ist|é|è|ni|jẹ́|هي|هو|है|は|が|是|为|為|은|는|이|là|คือ|হল|adalah|ialah|to|este|är|er|on|wynosi|este|is the letter'
+const lettered = 'is the letter|is|are|es|son|est|ist|é|è|ni|jẹ́|là|adalah|ialah|este|är|er|wynosi'
+const unlettered = 'هي|هو|है|は、|は|が|是|为|為|은|는|이|คือ|হল'
 const cuePattern = new RegExp(
   `(?<![\\p{L}\\p{M}])(?:${cues})(?![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{M}])[*_ ]{0,4}` +
-    `(?:(?:${link})(?![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{M}])[*_ ]{0,4}(?:[:：][*_ ]{0,4})?|[:：=][*_ ]{0,4}|(?=[(\\[]?[\\p{Nd}$\\\\-]|[(\\[]?[A-Z][)\\]]?[.。]?\\s*(?:$|\\n)))`,
+    `(?:(?:(?:${lettered})(?![\\p{L}\\p{M}])|(?:${unlettered})(?!\\p{M}))[*_ ]{0,4}(?:[:：][*_ ]{0,4})?|[:：=][*_ ]{0,4}|(?=[(\\[]?[\\p{Nd}$\\\\-]|[(\\[]?[A-Z][)\\]]?[.。]?\\s*(?:$|\\n)))`,
   'giu',
 )
 
 const copulas = /(?:です|だ|である|でございます|입니다|이다|예요|이에요|है|हैं|हूँ)$/u
-const quotes = /^["'“”„«»‘`*_\s]+|["'“”„«»’`*_\s]+$/gu
+const quotes = /^["“”„«»‘`*_\s]+|["“”„«»’`*_\s]+$/gu
 
 /** A stated answer without the marks around it: bold, quotes, a final full stop or copula, dollar signs. */
 export function trimAnswer(text: string): string {
   let trimmed = text.trim()
+  // Nothing longer is an answer, and runs of white space would cost their square.
+  if (trimmed.length > MOST_ANSWER) return trimmed
   for (let round = 0; round < 4; round++) {
     const before = trimmed
     trimmed = trimmed
@@ -56,6 +58,8 @@ export function trimAnswer(text: string): string {
       .replace(/(?:[\s.。।۔։።！]|(?<![\p{Nd})\]}]|(?<!\p{L})\p{L})!)+$/u, '')
       .replace(copulas, '')
       .trim()
+    // A prime at the end is no quote.
+    if (trimmed.length > 1 && trimmed.startsWith("'") && trimmed.endsWith("'")) trimmed = trimmed.slice(1, -1)
     if (/^\$\$?[^$]+\$\$?$/.test(trimmed)) trimmed = trimmed.replace(/^\$+|\$+$/g, '')
     if (trimmed === before) break
   }
@@ -83,8 +87,8 @@ export function extractAnswers(reply: string): ExtractedAnswers {
     found('field', fieldOf(said))
   if (marked) return marked
   const lines = said.split('\n').filter((line) => /[\p{L}\p{N}\p{S}\\∅{[]/u.test(line))
-  if (lines.length <= 1) return { mark: 'whole', texts: [said.trim()] }
-  return { mark: 'last line', texts: [trimAnswer(lines[lines.length - 1])] }
+  if (lines.length <= 1) return { mark: 'whole', texts: [said.trim().slice(-MOST_ANSWER)] }
+  return { mark: 'last line', texts: [trimAnswer(lines[lines.length - 1].slice(-MOST_ANSWER))] }
 }
 
 /** Without its thinking; null when that never ends. */
@@ -174,10 +178,9 @@ const fieldNames = [
 ]
 
 function fieldOf(text: string): string[] {
-  const trimmed = text
-    .trim()
-    .replace(/^```(?:json)?\s*/, '')
-    .replace(/\s*```$/, '')
+  let trimmed = text.trim()
+  if (trimmed.startsWith('```') && trimmed.endsWith('```') && trimmed.length > 6)
+    trimmed = trimmed.slice(3, -3).replace(/^json/i, '').trim()
   if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return []
   try {
     const parsed = JSON.parse(trimmed) as Readonly<Record<string, unknown>>

@@ -72,6 +72,8 @@ function collect(value: MathValue): Interval[] | null {
       return all.some((one) => one === null) ? null : all.flatMap((one) => one ?? [])
     }
     case 'set': {
+      if (value.or && value.items.some(({ kind }) => kind !== 'expression'))
+        return collect({ kind: 'union', parts: value.items })
       const points = value.items.map((item) => (item.kind === 'expression' ? realValue(item.tree) : null))
       return points.some((point) => point === null)
         ? null
@@ -129,7 +131,7 @@ function fromRelation(operator: Relation, left: Expression, right: Expression): 
 }
 
 const close = (a: number, b: number): boolean =>
-  a === b || Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b))
+  a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)))
 
 /** Sorted, without empty parts, touching parts joined. An interval whose ends are turned round is kept as it is: no subset. */
 function merged(parts: readonly Interval[]): Interval[] {

@@ -16,7 +16,7 @@ const MOST_DEPTH = 100
  */
 export function findJson(reply: string): unknown {
   const text = reply.slice(0, MOST_JSON).trim()
-  const fenced = /```(?:json)?\s*\n([\s\S]*?)\n\s*```/i.exec(text)?.[1]
+  const fenced = fencedIn(text)
   const start = text.search(/[{[]/)
   const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
   for (const candidate of [text, fenced, start >= 0 && end > start ? text.slice(start, end + 1) : undefined]) {
@@ -29,6 +29,14 @@ export function findJson(reply: string): unknown {
     }
   }
   return undefined
+}
+
+/** Inside of the first fenced block. */
+function fencedIn(text: string): string | undefined {
+  const opening = text.indexOf('```')
+  const line = opening < 0 ? -1 : text.indexOf('\n', opening)
+  const closing = line < 0 ? -1 : text.indexOf('```', line)
+  return closing < 0 ? undefined : text.slice(line, closing)
 }
 
 function small(value: unknown): boolean {
@@ -93,7 +101,7 @@ export interface SchemaCheck {
  */
 export function schemaCheck(schema: unknown): SchemaCheck {
   if (!isObject(schema) && typeof schema !== 'boolean') throw new MyriadError('reward', 'a JSON schema is an object')
-  const regExp = Object.assign((pattern: string): { test(text: string): boolean } => linear(pattern), {
+  const regExp = Object.assign((pattern: string): ReturnType<typeof linear> => linear(pattern), {
     code: 'linear',
   })
   const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false, code: { regExp: regExp as never } })
@@ -128,7 +136,8 @@ export function schemaCheck(schema: unknown): SchemaCheck {
   }
 }
 
-function linear(pattern: string): { test(text: string): boolean } {
+/** What ajv tests texts with; it tells patterns apart by their text. */
+function linear(pattern: string): { test(text: string): boolean; toString(): string } {
   const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
-  return { test: (text) => compiled.matcher(text).find() }
+  return { test: (text) => compiled.matcher(text).find(), toString: () => `linear ${pattern}` }
 }

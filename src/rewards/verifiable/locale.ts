@@ -18,6 +18,7 @@ export const intlTag = cached((language): string => {
 
 export interface NumberMarks {
   decimal: '.' | ','
+  group: string
   /** Groups of digits are parted by white space. */
   spaced: boolean
 }
@@ -26,7 +27,7 @@ export interface NumberMarks {
 export const numberMarks = cached((language): NumberMarks => {
   const parts = new Intl.NumberFormat(intlTag(language), { numberingSystem: 'latn' }).formatToParts(1234567.8)
   const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? ''
-  return { decimal: part('decimal') === ',' ? ',' : '.', spaced: /\s/u.test(part('group')) }
+  return { decimal: part('decimal') === ',' ? ',' : '.', group: part('group'), spaced: /\s/u.test(part('group')) }
 })
 
 const samples = [1, 2, 3, 5, 11, 100]

@@ -72,13 +72,21 @@ class Parser {
   /** A whole answer: solutions parted by commas or "or" are a set. */
   answer(): MathValue {
     const items: MathValue[] = [this.member()]
+    let or = false
     while (!this.done) {
+      or ||= this.#isOr()
       if (!this.#separator()) throw new Unreadable()
       if (this.done) break
       items.push(this.member())
     }
     if (items.length === 1) return items[0]
-    return { kind: 'set', items: items.map(unlabelled) }
+    return { kind: 'set', items: solutions(items), or }
+  }
+
+  #isOr(): boolean {
+    const token = this.tokens[this.#at]
+    const text = token?.kind === 'number' ? '' : (token?.text ?? '')
+    return text === '∨' || listWords(this.language).or.includes(text.toLowerCase().trim())
   }
 
   #separator(): boolean {
@@ -394,13 +402,18 @@ class Parser {
       if (!token) throw new Unreadable()
       if (token.kind === 'number') {
         this.#at++
+        if (this.#sign() === '_') {
+          // 123_8: a number in another base is compared as it is written.
+          this.#at++
+          return { kind: 'symbol', name: `${token.digits}_${this.#index()}` }
+        }
         return this.#repeating({ kind: 'number', value: token.value }, token.digits)
       }
       if (token.kind === 'name') return this.#name(token.text, token.latex)
       if (token.kind === 'command') return this.#command(token.text)
       if (token.kind === 'text') {
         this.#at++
-        return { kind: 'symbol', name: `text ${token.text.toLowerCase()}` }
+        return { kind: 'symbol', name: token.text.toLowerCase() }
       }
       switch (token.text) {
         case '(':
@@ -474,9 +487,19 @@ class Parser {
     const known = functions[name]
     if (known) return this.#function(known)
     if (name === 'pi' || name === 'π') return { kind: 'constant', name: 'pi' }
-    if (name === 'infinity' || name === 'inf') return { kind: 'constant', name: 'inf' }
+    if (name === 'infinity' || name === 'inf' || name === 'oo') return { kind: 'constant', name: 'inf' }
     if (name === 'set-R') return { kind: 'symbol', name: 'set-R' }
     let full = name
+    // The points of an angle or a triangle have an order.
+    if (latex && /^(?:angle|triangle)$/.test(name))
+      for (
+        let next = this.tokens[this.#at];
+        next?.kind === 'name' && /^\p{Lu}$/u.test(next.text);
+        next = this.tokens[this.#at]
+      ) {
+        full += ` ${next.text}`
+        this.#at++
+      }
     if (this.#sign() === '_') {
       this.#at++
       full += `_${this.#index()}`
@@ -560,6 +583,16 @@ function times(left: Expression, right: Expression): Expression {
 function written(tokens: readonly Token[]): string {
   const text = tokens.map((token) => (token.kind === 'number' ? token.digits : token.text)).join(' ')
   return text.replace(/\{ (\S+) \}/g, '$1')
+}
+
+/** "x = 1 or x = 2" are 1 and 2; "x = 1, y = 2" stay as they are. */
+function solutions(items: readonly MathValue[]): MathValue[] {
+  const labels = new Set(
+    items.map((item) =>
+      item.kind === 'relation' && item.operator === '=' && item.left.kind === 'symbol' ? item.left.name : '',
+    ),
+  )
+  return labels.size > 1 && !labels.has('') ? [...items] : items.map(unlabelled)
 }
 
 /** "x = 3" as a solution among others is 3. */

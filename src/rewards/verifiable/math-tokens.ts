@@ -42,7 +42,7 @@ const signs: Readonly<Record<string, string>> = {
 
 const numberStart = /\.?\d/y
 const separated = /\d+(?:\.\d+)?|\.\d+/y
-const literal = /\d+(?:[.,٫٬'’_]\d+)*(?:[.,](?=\s*\\(?:overline|bar|dot)))?|\.\d+/y
+const literal = /\d+(?:[.,٫٬'’]\d+)*(?:[.,](?=\s*\\(?:overline|bar|dot)))?|\.\d+/y
 const letters = /\p{L}\p{M}*/uy
 const word = /(?:\p{L}\p{M}*){2,}/uy
 const latexWord = /\\([A-Za-z]+)\*?/y
@@ -164,7 +164,7 @@ export function mathTokens(text: string, language: string, commas: 'numbers' | '
 }
 
 const knownWords =
-  /^(?:arcsin|arccos|arctan|asin|acos|atan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|tg|ctg|log|lg|ln|exp|sqrt|abs|floor|ceil|pi|infinity|inf|degrees?|deg|or|and|sgn|max|min|gcd|lcm)(?![\p{Ll}]{4,})/u
+  /^(?:arcsin|arccos|arctan|asin|acos|atan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|tg|ctg|log|lg|ln|exp|sqrt|abs|floor|ceil|pi|infinity|inf|oo|degrees?|deg|or|and|sgn|max|min|gcd|lcm)(?![\p{Ll}]{4,})/u
 
 /** What of a plain word is one name: a function, a word of four letters and more, else its first letter. */
 function pieceOf(text: string): string {

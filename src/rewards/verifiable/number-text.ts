@@ -91,7 +91,8 @@ function decimalOf(text: string, marks: ReadonlySet<string>, language: string): 
   const mark = point ? '.' : ','
   if (marks.size > 1) return mark // the other mark groups
   if (text.indexOf(mark) !== text.lastIndexOf(mark)) return ''
-  return numberMarks(language).decimal === mark || !grouped(text) ? mark : ''
+  // In French neither mark groups: both can only be decimal.
+  return numberMarks(language).group !== mark || !grouped(text) ? mark : ''
 }
 
 /** Digits in threes, or in twos and a last three as in India; one kind of mark. */

@@ -102,9 +102,9 @@ export function isSpelled(words: string, value: number, language: string): boole
   if (!Number.isSafeInteger(value) || Math.abs(value) > MOST_SPELLED || words.length > 400) return false
   const said = plain(words)
   if (said === '') return false
-  return spellings(`${language} ${Math.abs(value)}`).has(
-    value < 0 ? said.replace(new RegExp(`^(?:${minusWords(language).map(plain).join('|') || '-'})`, 'u'), '') : said,
-  )
+  const known = spellings(`${language} ${Math.abs(value)}`)
+  if (value >= 0) return known.has(said)
+  return minusWords(language).some((word) => said.startsWith(plain(word)) && known.has(said.slice(plain(word).length)))
 }
 
 function spellings(key: string): ReadonlySet<string> {

@@ -73,6 +73,7 @@ function unitsOf(text: string, expected: string, language: string, expectedLangu
 /** "42abc": letters directly behind the digits that are no unit. */
 function gluedWord(text: string, rest: string, language: string): boolean {
   const letters = /^[\p{Script=Latin}\p{Script=Greek}]+/u.exec(rest)?.[0]
+  if (letters === 's' && /(?<!\p{Nd})[12]\p{Nd}{2}0s/u.test(text)) return true // the 1990s
   return letters !== undefined && new RegExp(`\\p{Nd}${letters}`, 'u').test(text) && readUnit(rest, language) === null
 }
 
@@ -82,10 +83,11 @@ function pick(text: string, { language, stated, several = 'reject' }: Context): 
   const after = /=\s*([^=]*\p{Nd}[^=]*)$/u.exec(text.slice(-1000))?.[1]
   const right = after === undefined ? null : readNumber(after, language)
   if (right) return right
-  const all = numbersIn(
+  const outside = numbersIn(
     stated ? text.replace(/[(（][^()（）]*[)）]/gu, (inner, at: number) => (at === 0 ? inner : ' ')) : text,
     language,
   )
+  const all = outside.length > 0 || !stated ? outside : numbersIn(text, language)
   if (all.length === 0) return null
   const last = all[all.length - 1]
   const differ = all.some(({ value, percent }) => toFloat(value) !== toFloat(last.value) || percent !== last.percent)

@@ -33,6 +33,8 @@ const currencySigns: Readonly<Record<string, string>> = {
   '৳': 'BDT',
   '﷼': 'IRR',
 }
+/** The currencies whose signs are known. */
+export const currencies: readonly string[] = Object.values(currencySigns)
 const currencyCodes = cached((_: string): ReadonlySet<string> => new Set(Intl.supportedValuesOf('currency')))
 
 /** The ISO code of a currency's sign or code, or null. */
@@ -65,7 +67,7 @@ const grammar = cached((language): Grammar => {
   const flags = 'iuy'
   return {
     head: new RegExp(
-      `(?:([-+])|(${minus.join('|')})(?= ))?${space}(?:(${signs})|([A-Z]{3})(?= ?\\d))?${space}([-+])?${space}(?:(${words.join('|')})(?= \\d) )?`,
+      `(?:([-+])|(${minus.join('|')})(?= ?[\\d.]))?${space}(?:(${signs})|([A-Z]{3})(?= ?\\d))?${space}([-+])?${space}(?:(${words.join('|')})(?= \\d) )?`,
       flags,
     ),
     literal: new RegExp(literalSource, flags),
@@ -285,13 +287,14 @@ export function numbersIn(text: string, language: string): NumberReading[] {
     }
     last = Math.max(reading.end, next.index + 1)
     const before = plain.slice(Math.max(0, next.index - 2), next.index)
-    if (/[\p{Script=Latin}\p{Script=Greek}_\ufffd]-?$/u.test(before) && start === next.index) continue
+    if (/[\p{Script=Latin}\p{Script=Greek}_\ufffd]-?$/u.test(before) && reading.start === next.index) continue
     const after = /^\p{L}+/u.exec(plain.slice(reading.end, reading.end + 12))?.[0] ?? ''
     if (
       /^[\p{Script=Latin}\p{Script=Greek}_\ufffd]/u.test(plain.slice(reading.end, reading.end + 1)) &&
       !/^(?:[kcm]?m|k?g|[ml]|[smh]|km|st|nd|rd|th|K|C|F)$/.test(after)
     )
       continue
+    if (after === 's' && /(?:^|\D)[12]\d{2}0$/.test(plain.slice(0, reading.end).slice(-5))) continue // the 1990s
     found.push(reading)
   }
 }
@@ -305,7 +308,7 @@ function startOf(plain: string, index: number): number {
   ).exec(window)
   const text = lead?.[1] ?? lead?.[2] ?? lead?.[3] ?? null
   if (text !== null) return index - text.length
-  const word = /(?:^|[^\p{L}])([\p{L}\p{M}]+ )$/u.exec(window)?.[1]
+  const word = /(?:^|[^\p{L}])([\p{L}\p{M}]+ ?)$/u.exec(window)?.[1]
   return word === undefined ? index : index - word.length
 }
 

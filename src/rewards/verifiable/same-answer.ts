@@ -20,7 +20,7 @@ import { readNumber } from './read-number.js'
 import { matcherOf, type PatternOptions } from './regex-answer.js'
 import { sameMath } from './same-math.js'
 import { compareSets, wordy } from './sets.js'
-import { readQuantity, sameQuantity } from './units.js'
+import { lastQuantity, readQuantity, sameQuantity } from './units.js'
 import { readYesNo } from './yes-no.js'
 
 export const ANSWER_TYPES = [
@@ -126,6 +126,8 @@ export function typeOf(expected: string, options: AnswerOptions = {}): AnswerTyp
   const language = options.expectedLanguage ?? options.language ?? 'en'
   const text = expected.trim()
   if (options.choices) return 'choice'
+  // Chemical formulas and the like: letters and digits in an order that matters.
+  if (/^(?:[A-Z][a-z]?\d*){2,}$/.test(text) && /[A-Z].*\d|\d.*[A-Z]/.test(text)) return 'text'
   if (/^[[{]/.test(text) && typeof findJsonWhole(text) === 'object')
     return /^\{\s*"|^\[\s*[{"]/.test(text) ? 'json' : mathType(text, language)
   if (readYesNo(text, language) !== null && text.length < 20 && /^[\p{L}\p{M} .]+$/u.test(text)) return 'boolean'
@@ -188,7 +190,7 @@ function comparison(
         throw new MyriadError('reward', `the expected answer ${JSON.stringify(expected)} is no number with a unit`)
       const tolerance = options.relativeTolerance ?? 1e-9
       return (text) => {
-        const given = readQuantity(text, language) ?? readQuantity(lastQuantity(text), language)
+        const given = readQuantity(text, language) ?? lastQuantity(text, language)
         if (!given) return { equal: false, why: 'no number with a unit' }
         if (given.unit === '') return { equal: false, share: given.value === wanted.value ? 0.5 : 0, why: 'no unit' }
         return { equal: sameQuantity(given, wanted, language, tolerance) === true }
@@ -211,22 +213,18 @@ function comparison(
     case 'math':
       return mathComparison(expected, language, { ...options, expectedLanguage }, stated)
     default:
-      return (text) => ({
-        equal:
-          matchesAnswer(text, [expected]) ||
-          foldedAnswer(text) === foldedAnswer(expected) ||
-          foldedAnswer(withoutOutline(text)) === foldedAnswer(expected),
-      })
+      return (text) => ({ equal: sameText(text, expected) || sameText(withoutOutline(text), expected) })
   }
 }
 
-const withoutOutline = (text: string): string => text.replace(/^[^\n:：]{0,30}[:：]\s*/u, '')
-
-/** From the last number on, with a word before it where units stand there. */
-function lastQuantity(text: string): string {
-  const found = /((?:\p{L}+\s+)?[-+]?\p{Nd}[\p{Nd}.,٫٬]*\s*[^\p{Nd}]*)$/u.exec(text.slice(-200))
-  return found?.[1] ?? text
+/** Words: case, marks on Latin letters and a final full stop do not matter. */
+function sameText(given: string, expected: string): boolean {
+  const wanted = foldedAnswer(expected)
+  if (wanted === '' || normalizeAnswer(expected) === '') return given.trim() === expected.trim()
+  return matchesAnswer(given, [expected]) || foldedAnswer(given) === wanted
 }
+
+const withoutOutline = (text: string): string => text.replace(/^[^\n:：]{0,30}[:：]\s*/u, '')
 
 function mathComparison(
   expected: string,
@@ -237,20 +235,21 @@ function mathComparison(
   const wanted = unboxed(expected)
   return (text) => {
     const given = trimAnswer(unboxed(text))
-    const same = sameMath(given, wanted, language, options)
+    const prose = !stated && isProse(given)
+    const same = prose ? null : sameMath(given, wanted, language, options)
     if (same === true) return { equal: true }
-    if (squeezed(given) === squeezed(wanted)) return { equal: true }
+    if (squeezed(given) === squeezed(wanted) || sameWords(given, wanted)) return { equal: true }
     if (same === null && !stated) {
-      // A sentence: the formula in it, or its last number.
-      const formula = [...text.matchAll(/\$([^$]+)\$|\\\(((?:[^\\]|\\[^)])*)\\\)/g)].pop()
-      const inner = formula?.[1] ?? formula?.[2]
-      if (inner !== undefined) {
-        const told = sameMath(inner, wanted, language, options)
-        if (told !== null) return { equal: told }
-      }
+      // A sentence: the formulas in it, or its last number.
+      const formulas = [...text.matchAll(/\$([^$]+)\$|\\\(((?:[^\\]|\\[^)])*)\\\)/g)].map(
+        ([, dollars, marks]) => dollars ?? marks,
+      )
+      const all = formulas.slice(-20).join(', ')
+      for (const one of formulas.length === 0 ? [] : [formulas[formulas.length - 1], all])
+        if (sameMath(one, wanted, language, options) === true) return { equal: true }
+      if (formulas.length > 0) return { equal: false }
       const number = readNumber(wanted, options.expectedLanguage ?? language)
-      if (number?.rest === '' && wordy(given) && readMath(given, language).length === 0)
-        return sameNumber(wanted, { ...options, language, stated })(text)
+      if (number?.rest === '' && wordy(given)) return sameNumber(wanted, { ...options, language, stated })(text)
     }
     return { equal: false, decided: same !== null, why: same === null ? 'not told by this library' : undefined }
   }
@@ -261,7 +260,27 @@ const unboxed = (text: string): string => {
   return found.mark === 'boxed' && found.texts.length === 1 ? found.texts[0] : text
 }
 
-const squeezed = (text: string): string => text.normalize('NFKC').replace(/\\(?:left|right|,|;|!)|[\s${}]/g, '')
+/** Two words and more that are no names of functions. */
+function isProse(text: string): boolean {
+  const plain = text.replace(/\\(?:text|mathrm|operatorname|mbox|begin|end)\s*\{[^{}]*\}|\\[A-Za-z]+/g, ' ')
+  const words = plain.match(/(?<![\p{L}\p{M}])\p{L}[\p{L}\p{M}]+(?![\p{L}\p{M}])/gu) ?? []
+  return (
+    words.filter(
+      (word) =>
+        !/^(?:a?(?:sin|cos|tan)h?|arc(?:sin|cos|tan)|log|ln|exp|sqrt|pi|or|and|inf|oo|deg|degrees?)$/.test(word),
+    ).length >= 2
+  )
+}
+
+/** Answers in words within \\text{}, or of four letters and more. */
+function sameWords(given: string, wanted: string): boolean {
+  const plain = (text: string): string => foldedAnswer(text).replace(/^\(([a-z])\)$/, '$1')
+  if (!/\\text|\p{L}{4}/u.test(`${given} ${wanted}`)) return false
+  return plain(given) === plain(wanted)
+}
+
+const squeezed = (text: string): string =>
+  text.normalize('NFKC').replace(/\\(?:left|right|,|;|!)(?![A-Za-z])|[\s$]/g, '')
 
 function choiceComparison(expected: string, language: string, options: AnswerOptions): (text: string) => Compared {
   const choices = options.choices ?? null

@@ -38,18 +38,25 @@ function readingsOf(given: string, language: string): Member[][] {
     if (value.kind === 'set') sets.push(value.items.map((item) => ({ math: [item] })))
     else if (value.kind === 'expression' && !/[,،、;]/u.test(text) && !wordy(text)) sets.push([{ math: [value] }])
   }
-  if (sets.length === 0 || wordy(text)) sets.push(membersOf(text, language))
+  if (sets.length === 0 || wordy(text)) {
+    sets.push(membersOf(text, language))
+    if (/\p{Script=Han}/u.test(text)) sets.push(membersOf(text, language, true))
+    // "The primes are {2, 3, 5}": the last braces in a sentence.
+    const braces = /^[^{}]*[^{}\\\s][^{}]*?(\\?\{[^{}]*\})[^{}]*$/u.exec(text)
+    if (braces) sets.push(...readingsOf(braces[1], language))
+  }
   return sets
 }
 
 /** Words rather than formulas: two letters in a row that no LaTeX command has. */
 export const wordy = (text: string): boolean => /[\p{L}\p{M}]{2}/u.test(text.replace(/\\[A-Za-z]+/g, ''))
 
-function membersOf(given: string, language: string): Member[] {
+function membersOf(given: string, language: string, unspaced = false): Member[] {
   const inside = /^\\?\{([\s\S]*?)\\?\}$/.exec(given)?.[1] ?? given
   const { and, or } = listWords(language)
   const spaced = [...and, ...or].filter((word) => !joinsNext(word)).join('|')
   const joined = [...and].filter(joinsNext).map((word) => `\\s${word}\\s?`)
+  if (unspaced) joined.push(...and.filter((word) => /\p{Script=Han}/u.test(word)))
   const commas = /;|؛/.test(inside) ? '[;؛、]' : '[,،、，](?!\\p{Nd}{3}(?!\\p{Nd}))'
   const pattern = new RegExp(
     [`\\s*${commas}\\s*(?:(?:${spaced})\\s+)?`, `\\s+(?:${spaced})\\s+`, ...joined].join('|'),

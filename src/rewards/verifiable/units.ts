@@ -2,7 +2,7 @@ import { realValue } from './evaluate.js'
 import { cached, fold, intlTag } from './locale.js'
 import { toFloat } from './exact.js'
 import { readMath } from './math-parser.js'
-import { currencyOf, numberAt, numberText } from './read-number.js'
+import { currencies, currencyOf, numberAt, numbersIn, numberText } from './read-number.js'
 
 /** A unit in base units: value × factor + offset. */
 interface Unit {
@@ -52,23 +52,38 @@ const named: Readonly<Record<string, Unit>> = {
   'meter-per-second': unit({ m: 1, s: -1 }), 'mile-per-hour': unit({ m: 1, s: -1 }, 0.44704),
 } // prettier-ignore
 
-/** Names of units in a language and in English, folded, by CLDR: what stands around the number. */
-const namesOf = cached((language): ReadonlyMap<string, Unit> => {
+/** Names of units by CLDR, folded: what stands around the number. */
+const namesOfTag = cached((tag): ReadonlyMap<string, Unit> => {
   const names = new Map<string, Unit>()
-  for (const tag of new Set([intlTag(language), 'en', 'en-GB']))
-    for (const [name, meaning] of Object.entries(named))
-      for (const unitDisplay of ['long', 'short', 'narrow'] as const) {
-        const format = new Intl.NumberFormat(tag, { style: 'unit', unit: name, unitDisplay, numberingSystem: 'latn' })
-        for (const value of [1, 2, 3, 5, 11, 100]) {
-          const words = format
-            .formatToParts(value)
-            .flatMap(({ type, value: text }) => (type === 'unit' ? [fold(text)] : []))
-          const text = words.join(' ').trim()
-          if (/[\p{L}°]/u.test(text) && !names.has(text)) names.set(text, meaning)
-        }
-      }
+  const add = (options: Intl.NumberFormatOptions, part: 'unit' | 'currency', meaning: Unit): void => {
+    const format = new Intl.NumberFormat(tag, { ...options, numberingSystem: 'latn' })
+    for (const value of [1, 2, 3, 5, 11, 100]) {
+      const words = format.formatToParts(value).flatMap(({ type, value: text }) => (type === part ? [fold(text)] : []))
+      const text = words.join(' ').trim()
+      if (/[\p{L}°]/u.test(text) && !names.has(text)) names.set(text, meaning)
+    }
+  }
+  for (const [name, meaning] of Object.entries(named))
+    for (const unitDisplay of ['long', 'short', 'narrow'] as const)
+      add({ style: 'unit', unit: name, unitDisplay }, 'unit', meaning)
+  for (const code of currencies)
+    add({ style: 'currency', currency: code, currencyDisplay: 'name' }, 'currency', unit({ [`currency ${code}`]: 1 }))
   return names
 })
+
+const dollars: ReadonlyMap<string, Unit> = new Map(
+  ['dollar', 'dollars'].map((name) => [name, unit({ 'currency USD': 1 })]),
+)
+
+/** A unit by its name, in a language or in English. */
+function namedUnit(name: string, language: string): Unit | null {
+  const folded = fold(name)
+  for (const names of [namesOfTag(intlTag(language)), namesOfTag('en'), namesOfTag('en-GB'), dollars]) {
+    const found = names.get(folded)
+    if (found) return found
+  }
+  return null
+}
 
 function symbolUnit(symbol: string): Unit | null {
   if (Object.hasOwn(plainUnits, symbol)) return plainUnits[symbol]
@@ -85,7 +100,7 @@ function symbolUnit(symbol: string): Unit | null {
 function simpleUnit(text: string, language: string): Unit | null {
   const currency = currencyOf(text)
   if (currency) return unit({ [`currency ${currency}`]: 1 })
-  return symbolUnit(text) ?? namesOf(language).get(fold(text)) ?? null
+  return symbolUnit(text) ?? namedUnit(text, language)
 }
 
 /** A unit as it is written: a sign or a name, a product, a quotient or a power of them; null when it is none. */
@@ -102,6 +117,13 @@ export function readUnit(given: string, language: string): Unit | null {
   if (text === '') return null
   const whole = simpleUnit(text, language)
   if (whole) return whole
+  const raised = /^(square|sq\.?|cubic) (.+)$/iu.exec(text)
+  const inner = raised && simpleUnit(raised[2], language)
+  if (raised && inner && inner.offset === 0) {
+    const power = raised[1].toLowerCase() === 'cubic' ? 3 : 2
+    const powers = Object.entries(inner.base).map(([name, exponent]) => [name, exponent * power])
+    return { base: Object.fromEntries(powers) as Record<string, number>, factor: inner.factor ** power, offset: 0 }
+  }
   const base: Record<string, number> = {}
   let factor = 1
   let sign = 1
@@ -138,12 +160,19 @@ export function readQuantity(given: string, language: string): Quantity | null {
     const rest = reading.percent ? '%' : (reading.currency ?? text.slice(reading.end).trim())
     const behind = rest.replace(/^[-]/, '')
     if (behind === '' || readUnit(behind, language)) return { value: toFloat(reading.value), unit: behind }
+    const total = compound(text, language)
+    if (total) return total
   }
   const before = /^([\p{L}\p{M}.³² /]+?)\s*(?=[-+]?\d)/u.exec(text)
   const after = before && numberAt(text, before[0].length, language, true)
-  if (before && after && readUnit(before[1], language)) {
-    const rest = text.slice(after.end).trim()
-    if (rest === '' || /^[.。]$/u.test(rest)) return { value: toFloat(after.value), unit: before[1] }
+  if (before && after) {
+    const rest = text
+      .slice(after.end)
+      .replace(/[.。]$/u, '')
+      .trim()
+    // Some units stand around the number: Japanese 時速60キロメートル.
+    const whole = rest === '' ? before[1] : `${before[1]} ${rest}`
+    if (readUnit(whole, language)) return { value: toFloat(after.value), unit: whole }
   }
   const words = /^(.*?\S)\s+([\p{L}°%][^\s]*)$/u.exec(
     given.trim().replace(/\\(?:text|mathrm)\s*\{\s*([^{}]*)\}/g, ' $1'),
@@ -153,6 +182,52 @@ export function readQuantity(given: string, language: string): Quantity | null {
       const number = value.kind === 'expression' ? realValue(value.tree) : null
       if (number !== null) return { value: number, unit: words[2] }
     }
+  return null
+}
+
+/** "1 hour 30 minutes", "5 ft 3 in": the sum, in the first unit. */
+function compound(text: string, language: string): Quantity | null {
+  let total = 0
+  let first: { unit: Unit; name: string } | null = null
+  const pieces = text.match(/\d[\d.,]*\s*[^\d]+/gu) ?? []
+  if (pieces.length < 2 || pieces.length > 4 || pieces.join('').length !== text.length) return null
+  for (const piece of pieces) {
+    const reading = numberAt(piece, 0, language, true)
+    const name = reading
+      ? piece
+          .slice(reading.end)
+          .trim()
+          .replace(/(?:,|\s(?:and|y|и|و|und|et|na))$/u, '')
+      : ''
+    const found = readUnit(name, language)
+    if (!reading || !found || found.offset !== 0 || (first && !sameBase(first.unit, found))) return null
+    first ??= { unit: found, name }
+    total += toFloat(reading.value) * found.factor
+  }
+  return first && { value: total / first.unit.factor, unit: first.name }
+}
+
+/**
+ * The last number of a sentence that has a unit, or null.
+ *
+ * @example lastQuantity('It is 5 km away.', 'en') // { value: 5, unit: 'km' }
+ */
+export function lastQuantity(given: string, language: string): Quantity | null {
+  const text = numberText(given.slice(-1000))
+  for (const { value, end } of numbersIn(given.slice(-1000), language).reverse().slice(0, 20)) {
+    const words = text
+      .slice(end, end + 60)
+      .split(/(?<=\s)/u)
+      .slice(0, 4)
+    for (let count = words.length; count > 0; count--) {
+      const unitText = words
+        .slice(0, count)
+        .join('')
+        .replace(/[\s.,;:!?。]+$/u, '')
+        .trim()
+      if (unitText !== '' && readUnit(unitText, language)) return { value: toFloat(value), unit: unitText }
+    }
+  }
   return null
 }
 

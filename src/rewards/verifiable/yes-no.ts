@@ -51,7 +51,10 @@ const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script
  * @example readYesNo('Ndiyo, ni kweli.', 'sw') // true
  */
 export function readYesNo(given: string, language: string): boolean | null {
-  const text = foldMarks(given.slice(0, 2000)).replace(/^[\s"'“«*_([]+/u, '')
+  const text = foldMarks(given.slice(0, 2000).replace(/\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}/g, '$1')).replace(
+    /^[\s"'“«*_([]+/u,
+    '',
+  )
   const sentence = text.split(/[.。।!！?？\n]/u)[0]
   const phrases = phrasesOf(language)
   const first = phrases.find(({ text: phrase }) => {
