@@ -1,17 +1,14 @@
 /**
  * How much labelled and unlabelled data a language had in 2020: class 0 (hardly any) to 5 (most). Joshi et al. 2020, "The state and
- * fate of linguistic diversity and inclusion in the NLP world" (arXiv 2004.09095), their list lang2tax, with the ISO codes that
- * MaLA's LangResourceAtlas gives its names; of several varieties of one language the best supplied one counts. Languages that Node's
- * Intl can name.
+ * fate of linguistic diversity and inclusion in the NLP world" (arXiv 2004.09095), their list lang2tax, which names languages in
+ * English; here by the tags that CLDR has for these names. Of several varieties of one language the best supplied one counts.
  */
 const classes: readonly string[] = [
-  'aa agq ain akz arn aro arw avk awa bal ban bas bax bbj bej bew bfd bfq bin bla brh brx bua bum byn ' +
-    'cad cay cgg chk cho chp cic cop crg crs dak dar dav del den doi dua dyo dyu efi esu ewo fon gay gil ' +
-    'gon guc gur guz gwi hai hil hnj ho hur hz iba ibb ii ikt izh jmc jpr kde kek ken kfo kgp kha khw kos ' +
-    'kpe kru kum kut kwk kxv lil liv lkt lol loz lui lun lus luy lzz mag mak man mdr men mfe mga mh mic ' +
-    'mnc mni moe moh mos mwv mzn naq nd nds ng nia non nqo nus nym nyn oj ojb oka osa pau pcm pqm pro quc ' +
-    'raj rap rtm saz sbp see seh sei sel ses shi shn sid sly snk ssy str suk sus swb syr tem ter tgx tht ' +
-    'tig tiv tkr tli tly tmh tog trv trw tsi ttt tvl umb vai vot wal was yap ybb zap zen zun',
+  'aa agq ain akz aro arw awa bal ban bax bej bfd bfq bin brh brx bua bum cad cay chk cho chp cic cop ' +
+    'crg dak dar doi dua dyu efi ewo gay gon guz hai hil hnj ho hur hz iba ibb jmc kde ken kgp kha khw ' +
+    'kos kpe kru kum kut kxv lil lol loz lun lus luy lzz mag mdr men mh mnc moh mwv mzn nds ng nia nus ' +
+    'nym oj oka osa pau pcm rap rtm sbp see seh sei sel ses shn sly snk ssy suk sus swb tiv tkr tli tly ' +
+    'tmh trw tsi umb vai vot wal was yap zap zen zun',
   'ab ace ady ak an ang arc as ast atj av ay az ba bar bho bi bik bjn bm bo bpy br bug ce ch chm chr ' +
     'chy ckb co cr crh csb cu cv cy din dsb dv dz ee eo ext ff fj fo frp frr fur fy gag gan gd glk gn gor ' +
     'got gsw gu gv hak haw hif hsb hy ia ie ig ik ilo inh io iu jam jv kaa kab kbd kg ki kl km kn koi krc ' +
