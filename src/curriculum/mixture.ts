@@ -72,14 +72,15 @@ export function mixture(options: MixtureOptions): Curriculum {
   }
 
   return {
-    next: (step, seed) => {
+    next: (step, seed, refill) => {
+      const labels = refill ? ['refill', refill.round] : []
       const shares = sharesOf(tasks, records, tokenBalance, learnability)
-      return Array.from({ length: groupsPerStep }, (_, slot): Assignment => {
+      return Array.from({ length: refill?.count ?? groupsPerStep }, (_, slot): Assignment => {
         const task = takeTask(shares)
         const record = records[task.id]
         const language = takeTurn(task, record.given++, seed)
-        const problemSeed = deriveSeed(seed, 'problem', step, slot)
-        const random = createRandom(deriveSeed(seed, 'difficulty', step, slot))
+        const problemSeed = deriveSeed(seed, 'problem', step, slot, ...labels)
+        const random = createRandom(deriveSeed(seed, 'difficulty', step, slot, ...labels))
         const low = task.difficulty[0]
         return {
           task: task.id,

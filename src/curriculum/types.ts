@@ -14,8 +14,12 @@ export interface Assignment {
  * state is plain JSON, so that a resumed run makes the same choices.
  */
 export interface Curriculum {
-  /** The problems of a step, one per group. */
-  next(step: number, seed: number): Assignment[]
+  /**
+   * The problems of a step, one per group.
+   *
+   * @param refill further ones for the same step, in place of `count` groups that taught nothing; rounds count from 1
+   */
+  next(step: number, seed: number, refill?: { round: number; count: number }): Assignment[]
   /** Told once per step what came of them, groups without a trajectory included. */
   observe(groups: readonly Group[]): void
   state(): Json

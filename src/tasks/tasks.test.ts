@@ -248,9 +248,9 @@ describe('scores', () => {
     // Three steps to the goal: two nearer, then one back.
     const maze = { walls: [], start: 0, goal: 3 }
     assert.deepEqual(earned(play('maze', 'en', maze, ['right', 'right', 'left'])), ['0.100', '0.100', '-0.100'])
-    // 8 candidates, 4 are left, then 4, then 1; the last turn is paid by the outcome.
+    // Of 8 candidates 4 are left, then 4, then 2; the last turn is paid by the outcome.
     const guess = { low: 3, high: 10, secret: 8 }
-    assert.deepEqual(earned(play('guess', 'en', guess, ['6', '2', '9'])), ['0.033', '0.000', '0.067'])
+    assert.deepEqual(earned(play('guess', 'en', guess, ['6', '2', '9'])), ['0.033', '0.000', '0.033'])
     const nim = { heap: 7, skill: 1, seed: 1 }
     assert.deepEqual(earned(play('nim', 'en', nim, ['take 3'])), ['0.100'])
     assert.deepEqual(earned(play('nim', 'en', nim, ['take 1'])), ['0.000'])

@@ -144,6 +144,11 @@ export const configSchema = z.strictObject({
   groupsPerStep: count.default(16),
   /** ... each tried this often. */
   samplesPerProblem: z.int().min(2).default(8),
+  /**
+   * Replace groups whose rewards are all equal by those of further problems, for at most so many rounds a step. (The option of
+   * that name in `algorithm` leaves such groups out.)
+   */
+  dynamicSampling: z.strictObject({ rounds: count }).optional(),
   /** Sampling temperature while training. */
   temperature: z.number().positive().default(1),
   /** Peak learning rate of AdamW. */

@@ -11,6 +11,8 @@ import type { EpisodeRecord, StepMetrics, TaskStep } from './types.js'
 export function stepMetrics(parts: {
   step: number
   play: Rollout
+  /** Those of the lesson. */
+  groups: readonly Group[]
   lesson: Lesson
   update: UpdateSummary
   skipped: string | null
@@ -20,6 +22,7 @@ export function stepMetrics(parts: {
 }): StepMetrics {
   const { step, play, lesson, update, skipped, version, learningRate, time } = parts
   const trajectories = play.groups.flatMap((group) => group.trajectories)
+  const replaced = play.groups.filter((group) => !parts.groups.includes(group))
   const ids = [...new Set(play.groups.map((group) => group.problem.task))].sort()
   const tasks = ids.map((id) => [id, taskStep(play.groups.filter((group) => group.problem.task === id))] as const)
   const named = (prefix: string, values: Readonly<Record<string, number>> = {}): Record<string, number> =>
@@ -37,7 +40,8 @@ export function stepMetrics(parts: {
     tasks: Object.fromEntries(tasks),
     episodes: trajectories.length,
     groups: play.groups.length,
-    zeroVarianceGroups: lesson.zeroVarianceGroups,
+    // Those that were replaced by others are not in the lesson.
+    zeroVarianceGroups: lesson.zeroVarianceGroups + replaced.filter((group) => !hasVariance(group)).length,
     sampledTokens: play.sampledTokens,
     trainedTokens: update.trainedTokens,
     entropy: entropyOf(trajectories),

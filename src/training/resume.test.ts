@@ -129,6 +129,21 @@ test('what an algorithm remembers and a reference that follows survive interrupt
   assert.ok(Number(logged[7]) > 0)
 })
 
+test('a run whose groups are replaced goes on as if nothing had happened', async () => {
+  const config = { ...RESUME_CONFIG, steps: 4, dynamicSampling: { rounds: 2 } }
+  await train(config, { ...options(), out: folder('refilled') })
+  const out = folder('refilling')
+  const controller = new AbortController()
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'step' && event.metrics.step === 2) controller.abort()
+  }
+  await train(config, { ...options(), out, signal: controller.signal, onEvent })
+  await resumeTraining(out, options())
+  assert.deepEqual(traces(out), traces(folder('refilled')))
+  const groups = [...traces(out).metrics.matchAll(/"episodes":\d+,"groups":(\d+)/g)].map(([, count]) => Number(count))
+  assert.ok(groups.length === 4 && groups.some((count) => count > 12), 'groups beyond the first were played')
+})
+
 test('a checkpoint from before algorithms remembered anything is taken up', async () => {
   const out = folder('older')
   const controller = new AbortController()

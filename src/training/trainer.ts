@@ -1,5 +1,4 @@
-import type { Assignment } from '../curriculum/types.js'
-import { messageOf, MyriadError, type Json } from '../core/index.js'
+import { MyriadError, type Json } from '../core/index.js'
 import type { LearnContext } from '../algorithms/types.js'
 import { evaluate } from '../evaluation/evaluate.js'
 import { randomPlayer } from '../evaluation/random-player.js'
@@ -10,8 +9,8 @@ import { loadCheckpoint, saveCheckpoint, saveFinal } from './checkpoint.js'
 import type { TrainConfig } from './config.js'
 import { learn, NO_UPDATE } from './learn.js'
 import { episodeRecords, stepMetrics } from './metrics.js'
+import { playStep } from './play.js'
 import type { Parts } from './prepare.js'
-import { rollout, type DroppedEpisode, type RolloutItem } from './rollout.js'
 import { lockRun } from './run-lock.js'
 import type { RunFolder } from './run-folder.js'
 import { learningRateAt } from './schedule.js'
@@ -81,25 +80,16 @@ export class Trainer {
     const { config, run, policy, chat, parts, supply } = this.context
     const { algorithm, curriculum } = parts
     const started = performance.now()
-    const { items, failed } = this.generate(curriculum.next(step, config.seed))
-    const play = await rollout({
-      policy,
-      chat,
-      items,
-      score: parts.score,
-      limits: config.limits,
-      seedPath: [config.seed, 'sample', step],
-    })
-    play.dropped.push(...failed)
+    const { play, groups } = await playStep({ ...parts, needs: algorithm.needs, policy, chat, config, step })
     curriculum.observe(play.groups)
-    const demonstrations = await supply.demonstrate(play.groups, step)
+    const demonstrations = await supply.demonstrate(groups, step)
     const context: LearnContext = {
       step,
       seed: config.seed,
       state: this.state.algorithm,
       ...(algorithm.needs.demonstrations && { demonstrations }),
     }
-    const lesson = algorithm.learn(play.groups, context)
+    const lesson = algorithm.learn(groups, context)
     const played = performance.now()
     const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
     // A task or reward that always fails teaches nothing: steps without a single episode end the run as bad ones do.
@@ -112,7 +102,7 @@ export class Trainer {
           policy,
           supply,
           algorithm,
-          groups: play.groups,
+          groups,
           demonstrations,
           lesson,
           context,
@@ -123,6 +113,7 @@ export class Trainer {
     const metrics = stepMetrics({
       step,
       play,
+      groups,
       lesson,
       update,
       skipped: poisoned?.message ?? barren ?? update.failure,
@@ -141,32 +132,13 @@ export class Trainer {
       totals: addStep(this.state.totals, metrics),
     }
     this.lastSkip = metrics.skipped ?? this.lastSkip
-    await run.appendStep(metrics, episodeRecords(step, play.groups, lesson, chat.tokenizer, config.episodesPerStep))
+    await run.appendStep(metrics, episodeRecords(step, groups, lesson, chat.tokenizer, config.episodesPerStep))
     if (play.dropped.length > 0) this.emit({ type: 'dropped', step, episodes: play.dropped })
     this.emit({ type: 'step', metrics, steps: config.steps })
     const { every } = config.evaluation
     if (every > 0 && step % every === 0 && step < config.steps) await this.evaluate('during')
     if (step % config.checkpointEvery === 0 || step === config.steps) await this.checkpoint()
     this.stopWhenPoisoned(metrics)
-  }
-
-  /** Assignments as problems; those whose task cannot make one are counted as dropped. */
-  private generate(assignments: readonly Assignment[]): { items: RolloutItem[]; failed: DroppedEpisode[] } {
-    const { config, parts } = this.context
-    const items: RolloutItem[] = []
-    const failed: DroppedEpisode[] = []
-    for (const { task: id, language, difficulty, seed } of assignments) {
-      const { task, turnRewards } = parts.tasks.find((candidate) => candidate.task.id === id)!
-      try {
-        const problem = task.generate(seed, { language, difficulty, split: 'train' })
-        const { samplesPerProblem: samples, temperature } = config
-        items.push({ task, problem, samples, temperature, turnRewards })
-      } catch (error) {
-        const message = `task "${id}" (${language}) could not make a problem: ${messageOf(error)}`
-        for (let i = 0; i < config.samplesPerProblem; i++) failed.push({ reason: 'task-error', task: id, message })
-      }
-    }
-    return { items, failed }
   }
 
   /** Takes up the last checkpoint, if there is one, and forgets what was written after it. */
