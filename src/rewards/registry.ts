@@ -8,6 +8,7 @@ import { outcomeRewards } from './outcome-rewards.js'
 import { semanticRewards } from './semantic/index.js'
 import { stringRewards } from './strings/index.js'
 import type { Reward } from './types.js'
+import { verifiableRewards } from './verifiable/index.js'
 
 /** Makes a reward from the options a configuration gives beside its weight. Throws a ZodError on wrong ones. */
 export type RewardFactory = (options: Readonly<Record<string, unknown>>) => Reward
@@ -22,6 +23,7 @@ export const rewardDeclarations: readonly RewardDeclaration[] = [
   ...codeRewards,
   ...semanticRewards,
   ...learnedRewards,
+  ...verifiableRewards,
 ]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */
