@@ -15,8 +15,10 @@ export function weighted(rewards: Readonly<Record<string, Weighted>>, name = 'we
   for (const [part, [, weight]] of Object.entries(rewards))
     if (!Number.isFinite(weight))
       throw new MyriadError('usage', `reward "${part}": its weight must be a number, got ${weight}`)
+  const groupwise = Object.values(rewards).some(([reward]) => reward.groupwise)
   return {
     name,
+    ...(groupwise && { groupwise }),
     score: async (transcript) => raised((await weighAll(rewards, [transcript]))[0]),
     scoreAll: (transcripts) => weighAll(rewards, transcripts),
     close: async () => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MyriadError } from '../core/index.js'
+import { weighted, type Reward } from '../rewards/index.js'
 import type { Completion, Policy, SampleRequest } from '../policy/types.js'
 import type { Episode, Task, Turn } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { DEFAULT_LIMITS } from './episode.js'
 import { rollout, type Rollout } from './rollout.js'
+import { createScorer } from './scoring.js'
 import { climb, echo, openTestPolicy } from './testing.js'
 
 /** A policy that says what it is told to: for every request, the reply by episode id and turn. */
@@ -227,4 +229,95 @@ test('what an episode samples does not depend on what is played beside it', asyn
   const beside = await rollout({ ...common, items: [item, { ...item, samples: 20 }] })
   assert.deepEqual(alone.groups[0], beside.groups[0])
   assert.notDeepEqual(beside.groups[0].trajectories[0].tokens, beside.groups[0].trajectories[1].tokens)
+})
+
+test('rewards that compare are given the whole group once its last episode has ended, without those that were dropped', async () => {
+  const seen: string[][] = []
+  const longest: Reward = {
+    name: 'longest',
+    groupwise: true,
+    score: () => null,
+    scoreAll: async (transcripts) => {
+      const replies = transcripts.map((transcript) => transcript.replies[0])
+      seen.push(replies)
+      const most = Math.max(...replies.map(({ length }) => length))
+      return replies.map((reply) => (reply === 'b' ? new Error('no verdict') : reply.length === most ? 1 : 0))
+    },
+  }
+  const failing: Task = {
+    ...echo,
+    play: (problem) => {
+      const episode = echo.play(problem)
+      return {
+        ...episode,
+        respond: (reply) => {
+          if (reply === 'd') throw new Error('no')
+          return episode.respond(reply)
+        },
+      }
+    },
+  }
+  const replies: Record<string, string> = { '0.0': 'aa', '0.1': 'b', '0.2': 'd', '0.3': 'a' }
+  const score = createScorer(weighted({ longest: [longest, 2] }), async () => null)
+  const { groups, dropped } = await play(failing, { script: (id) => replies[id], samples: 4, score })
+  assert.deepEqual(seen, [['aa', 'b', 'a']])
+  assert.deepEqual(
+    groups[0].trajectories.map(({ reward, rewardParts }) => [reward, rewardParts]),
+    [
+      [2, { longest: 2 }],
+      [0, { longest: 0 }],
+    ],
+  )
+  assert.deepEqual(dropped.map(({ reason }) => reason).sort(), ['reward-error', 'task-error'])
+})
+
+test('a greedy reply beside the samples: its reward is the group’s, its tokens are counted, and nothing else changes', async () => {
+  const { policy, chat } = await openTestPolicy()
+  const problem = climb.generate(1, { language: 'en', difficulty: 0, split: 'train' })
+  const temperatures: (number | undefined)[] = []
+  const sample: Policy['sample'] = (requests, options) => {
+    temperatures.push(...requests.map(({ temperature }) => temperature))
+    return policy.sample(requests, options)
+  }
+  const watched = new Proxy(policy, { get: (target, key) => (key === 'sample' ? sample : Reflect.get(target, key)) })
+  const seen: [number, number][] = []
+  const playWith = (greedy: boolean, score: Parameters<typeof rollout>[0]['score']): Promise<Rollout> =>
+    rollout({
+      policy: watched,
+      chat,
+      items: [{ task: climb, problem, samples: 3, temperature: 1, greedy }],
+      score,
+      limits: DEFAULT_LIMITS,
+      seedPath: [3],
+      onEpisode: (done, total) => void seen.push([done, total]),
+    })
+  const length: Parameters<typeof rollout>[0]['score'] = async ({ replies }) => ({
+    reward: replies.join('').length,
+    parts: {},
+    languageConsistent: null,
+  })
+  const [plain, beside] = [await playWith(false, length), await playWith(true, length)]
+  assert.deepEqual(temperatures, [1, 1, 1, 1, 1, 1, 0])
+  assert.deepEqual(seen.at(-1), [4, 4])
+  assert.equal('greedyReward' in plain.groups[0], false)
+  const { greedyReward, ...group } = beside.groups[0]
+  assert.deepEqual(group, plain.groups[0])
+  const greedy = await rollout({
+    policy,
+    chat,
+    items: [{ task: climb, problem, samples: 1, temperature: 0 }],
+    score: length,
+    limits: DEFAULT_LIMITS,
+    seedPath: [9],
+  })
+  assert.equal(greedyReward, greedy.groups[0].trajectories[0].reward)
+  assert.equal(beside.sampledTokens, plain.sampledTokens + greedy.sampledTokens)
+  // Dropped like any other.
+  let calls = 0
+  const broken = await playWith(true, async (transcript) => {
+    if (++calls === 4) throw new Error('judge down')
+    return length(transcript)
+  })
+  assert.equal(broken.dropped.length, 1)
+  assert.ok('greedyReward' in broken.groups[0] ? broken.groups[0].trajectories.length === 2 : true)
 })

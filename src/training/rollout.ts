@@ -4,7 +4,7 @@ import type { Completion, Policy, SampleRequest } from '../policy/types.js'
 import type { Problem, Task } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { Drop, Player, type DropReason, type EpisodeLimits, type PlayedEpisode } from './episode.js'
-import type { Scorer } from './scoring.js'
+import type { Score, Scorer } from './scoring.js'
 import { Timeout, withTimeout } from './timeout.js'
 
 /** A problem to be played by a group. */
@@ -16,6 +16,8 @@ export interface RolloutItem {
   temperature: number
   /** Keep what the task says that turns earned on their way (true). */
   turnRewards?: boolean
+  /** Play it once more, greedily, for `greedyReward` of its group. */
+  greedy?: boolean
 }
 
 export interface RolloutOptions {
@@ -39,17 +41,17 @@ export interface DroppedEpisode {
 }
 
 export interface Rollout {
-  /** One per item, in order; a group lacks the trajectories that were dropped. */
+  /** One per item, in order; a group lacks the trajectories that were dropped, and greedy ones beyond their reward. */
   groups: Group[]
   dropped: DroppedEpisode[]
-  /** Tokens the policy sampled, those of dropped trajectories included. */
+  /** Tokens the policy sampled, those of greedy and dropped trajectories included. */
   sampledTokens: number
 }
 
 /**
  * Plays episodes of many problems side by side through one call of `policy.sample`: while some wait for their world's
  * answer others are being sampled, and an episode that ends makes room at once (continuous batching across turns).
- * Trajectories are scored as they finish. What a task or reward does wrong costs that trajectory only.
+ * Trajectories are scored as they finish, or, by rewards that compare, as the last of their group does. What a task or reward does wrong costs that trajectory only.
  *
  * @example
  * const { groups } = await rollout({ policy, chat, items: [{ task, problem, samples: 8, temperature: 1 }], score,
@@ -57,8 +59,9 @@ export interface Rollout {
  */
 export async function rollout(options: RolloutOptions): Promise<Rollout> {
   const { policy, chat, items, score, limits, seedPath, onEpisode } = options
-  const slots: (Trajectory | null)[][] = items.map((item) => Array.from({ length: item.samples }, () => null))
-  const total = items.reduce((sum, item) => sum + item.samples, 0)
+  const episodesOf = (item: RolloutItem): number => item.samples + (item.greedy ? 1 : 0)
+  const slots: (Trajectory | null)[][] = items.map((item) => Array.from({ length: episodesOf(item) }, () => null))
+  const total = items.reduce((sum, item) => sum + episodesOf(item), 0)
   const players = new Map<string, { player: Player; item: RolloutItem; group: number; index: number }>()
   const scoring: Promise<void>[] = []
   const dropped: DroppedEpisode[] = []
@@ -70,28 +73,41 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
     if (!(error instanceof Drop)) throw error
     dropped.push({ reason: error.reason, task: task.id, message: error.message })
   }
-  const end = (): void => onEpisode?.(++done, total)
-  const finish = (id: string): void => {
-    const { player, item, group, index } = players.get(id)!
-    players.delete(id)
-    end()
-    const episode = player.finish()
-    const scored = applyScore(item.task, episode, score, limits.rewardTimeoutMs).then(
-      (trajectory) => void (slots[group][index] = trajectory),
-      (error: unknown) => drop(item.task, error),
+  const left = items.map((item) => item.samples)
+  const finished: { episode: PlayedEpisode; index: number }[][] = items.map(() => [])
+  const end = (group: number): void => {
+    onEpisode?.(++done, total)
+    if (--left[group] > 0 && score.group) return
+    const ready = finished[group].splice(0).sort((a, b) => a.index - b.index)
+    if (ready.length === 0) return
+    const { task } = items[group]
+    const episodes = ready.map(({ episode }) => episode)
+    const scored = applyScore(task, episodes, score, limits.rewardTimeoutMs).then((trajectories) =>
+      trajectories.forEach((trajectory, i) => {
+        if (trajectory instanceof Error) drop(task, trajectory)
+        else slots[group][ready[i].index] = trajectory
+      }),
     )
     scoring.push(scored)
+  }
+  const finish = (id: string): void => {
+    const { player, group, index } = players.get(id)!
+    players.delete(id)
+    finished[group].push({ episode: player.finish(), index })
+    end(group)
   }
 
   const requests: SampleRequest[] = []
   // Episodes of many turns go first: begun last, they would run on alone while the other slots stand empty.
   const longestFirst = [...items.entries()].sort(([, a], [, b]) => b.task.maxTurns - a.task.maxTurns)
   for (const [group, item] of longestFirst) {
-    for (let index = 0; index < item.samples; index++) {
+    for (let index = 0; index < episodesOf(item); index++) {
       const id = `${group}.${index}`
       try {
         const player = new Player({
           ...item,
+          // The one after the samples is the greedy one.
+          temperature: index < item.samples ? item.temperature : 0,
           chat,
           contextLength: policy.contextLength,
           limits,
@@ -104,7 +120,7 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
         else finish(id)
       } catch (error) {
         drop(item.task, error)
-        end()
+        end(group)
       }
     }
   }
@@ -112,14 +128,14 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
   const next = async (completion: Completion): Promise<SampleRequest | null> => {
     // Replicas may go on for a moment after one of them has given up; nothing of that counts.
     if (options.signal?.aborted) return null
-    const { player, item } = players.get(completion.id)!
+    const { player, item, group } = players.get(completion.id)!
     sampledTokens += completion.tokens.length
     try {
       await player.take(completion)
     } catch (error) {
       players.delete(completion.id)
       drop(item.task, error)
-      end()
+      end(group)
       return null
     }
     const request = player.request()
@@ -131,31 +147,53 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
   if (players.size > 0) {
     throw new MyriadError('runtime', `the policy left ${players.size} of ${total} episodes without a completion`)
   }
-  const groups = items.map(({ problem }, i) => ({
-    problem,
-    trajectories: slots[i].filter((trajectory) => trajectory !== null),
-  }))
+  const groups = items.map(({ problem, samples }, i): Group => {
+    const greedyReward = slots[i][samples]?.reward
+    const trajectories = slots[i].slice(0, samples).filter((trajectory) => trajectory !== null)
+    return { problem, trajectories, ...(greedyReward !== undefined && { greedyReward }) }
+  })
   return { groups, dropped, sampledTokens }
 }
 
-async function applyScore(task: Task, episode: PlayedEpisode, score: Scorer, timeoutMs: number): Promise<Trajectory> {
-  const { replies, ...rest } = episode
-  const { problem, messages, outcome } = episode
-  const where = `task "${task.id}" (${problem.language})`
-  if (!Number.isFinite(outcome.reward)) {
-    throw new Drop('reward-not-finite', `${where} answered the reward ${outcome.reward}`)
-  }
-  try {
-    const transcript = { task, problem, messages, replies, outcome }
-    const { reward, parts, languageConsistent } = await withTimeout(() => score(transcript), timeoutMs)
+/** Trajectories of episodes of one problem, in order; a Drop in the place of one whose score failed. */
+async function applyScore(
+  task: Task,
+  episodes: readonly PlayedEpisode[],
+  score: Scorer,
+  timeoutMs: number,
+): Promise<(Trajectory | Drop)[]> {
+  const fit = episodes.filter(({ outcome }) => Number.isFinite(outcome.reward))
+  const transcripts = fit.map(({ problem, messages, replies, outcome }) => ({
+    task,
+    problem,
+    messages,
+    replies,
+    outcome,
+  }))
+  const ask = async (): Promise<(Score | Error)[]> =>
+    score.group ? score.group(transcripts) : Promise.all(transcripts.map((transcript) => score(transcript)))
+  const scores = await withTimeout(ask, timeoutMs).catch((error: unknown) =>
+    fit.map(() => (error instanceof Error ? error : new Error(messageOf(error)))),
+  )
+  return episodes.map((episode) => {
+    const { replies: _, ...rest } = episode
+    const { problem, outcome } = episode
+    const where = `task "${task.id}" (${problem.language})`
+    const index = fit.indexOf(episode)
+    if (index < 0) return new Drop('reward-not-finite', `${where} answered the reward ${outcome.reward}`)
+    const scored = scores[index]
+    if (scored instanceof Error) return dropOf(scored, where, timeoutMs)
+    const { reward, parts, languageConsistent } = scored
     return { ...rest, reward, rewardParts: parts, languageConsistent }
-  } catch (error) {
-    // A reward that threw is the cause of the error; without one, what it answered was not a finite number.
-    const unfit = error instanceof MyriadError && error.code === 'reward' && error.cause === undefined
-    const reason = unfit ? 'reward-not-finite' : 'reward-error'
-    const what = error instanceof Timeout ? `the rewards did not answer within ${timeoutMs} ms` : messageOf(error)
-    throw new Drop(reason, `${where}: ${what}`, { cause: error })
-  }
+  })
+}
+
+function dropOf(error: Error, where: string, timeoutMs: number): Drop {
+  // A reward that threw is the cause of the error; without one, what it answered was not a finite number.
+  const unfit = error instanceof MyriadError && error.code === 'reward' && error.cause === undefined
+  const reason = unfit ? 'reward-not-finite' : 'reward-error'
+  const what = error instanceof Timeout ? `the rewards did not answer within ${timeoutMs} ms` : messageOf(error)
+  return new Drop(reason, `${where}: ${what}`, { cause: error })
 }
 
 /** How many trajectories were dropped, by reason. */

@@ -4,6 +4,7 @@ import {
   languageConsistency,
   rewardFromConfig,
   scoreTranscript,
+  scoreTranscripts,
   type LanguageJudge,
   type RewardConfig,
 } from '../rewards/index.js'
@@ -21,6 +22,8 @@ export interface Score {
 /** Scores a finished episode; throwing drops the trajectory. */
 export interface Scorer {
   (transcript: Transcript): Promise<Score>
+  /** Where rewards compare: all finished episodes of a problem at once. An error stands in the place of one that failed. */
+  group?(transcripts: readonly Transcript[]): Promise<(Score | Error)[]>
   /** Ends what its rewards hold: processes, sessions. */
   close?(): Promise<void>
 }
@@ -31,6 +34,14 @@ export function createScorer(reward: Reward, judge: LanguageJudge = createLangua
     ...(await scoreTranscript(reward, transcript)),
     languageConsistent: await judge(transcript),
   })
+  if (reward.groupwise)
+    scorer.group = async (transcripts) => {
+      const scores = await scoreTranscripts(reward, transcripts)
+      const judged = scores.map(async (score, i) =>
+        score instanceof Error ? score : { ...score, languageConsistent: await judge(transcripts[i]) },
+      )
+      return Promise.all(judged)
+    }
   scorer.close = async () => reward.close?.()
   return scorer
 }
