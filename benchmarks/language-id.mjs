@@ -15,7 +15,9 @@ const { values } = parseArgs({
     most: { type: 'string', default: '200' },
   },
 })
-const { loadIdentifiers, createLanguageIdentifier, isConfusable } = await import(`${values.dist}/text/index.js`)
+const { loadIdentifiers, createLanguageIdentifier, createSpanIdentifier, isConfusable } = await import(
+  `${values.dist}/text/index.js`
+)
 const rows = JSON.parse(readFileSync(values.sentences, 'utf8'))
 const unspaced = new Set(['zh', 'zh-Hant', 'ja', 'th', 'lo', 'km', 'my', 'dz'])
 const segmenters = new Map()
@@ -113,6 +115,49 @@ for (const words of [3, 10, 25]) {
   result.words[words] = { ...summary, perLanguage: languages }
   console.log(words, 'words', JSON.stringify(summary))
 }
+// Code-switching: five words of one sentence and five of another, told word by word.
+const identifySpans = createSpanIdentifier(identifiers)
+const ofLanguage = (tag) =>
+  rows.filter((row) => row[0] === tag && (row[1] % 2 ? 'report' : 'tune') === values.half).map((row) => row[2])
+result.switching = {}
+for (const [first, second] of [
+  ['es', 'en'],
+  ['hi', 'en'],
+  ['ar', 'en'],
+  ['ja', 'en'],
+  ['sw', 'en'],
+  ['fr', 'de'],
+  ['ru', 'uk'],
+]) {
+  const parts = [first, second].map((tag) =>
+    ofLanguage(tag)
+      .map((text) => opening(tag, text, 5))
+      .filter(Boolean),
+  )
+  const figures = {}
+  for (const [name, candidates] of [
+    ['pair', [first, second]],
+    ['seventeen', [...new Set([first, second, ...sixteen])].slice(0, 17)],
+    ['none', undefined],
+  ]) {
+    let letters = 0
+    let hits = 0
+    for (let i = 0; i < Math.min(100, parts[0].length, parts[1].length); i++) {
+      const text = `${parts[0][i]} ${parts[1][i]}`
+      const border = parts[0][i].length
+      for (const span of identifySpans(text, { candidates })) {
+        for (let at = span.start; at < span.end; at++) {
+          if (!/\p{L}/u.test(text[at])) continue
+          letters++
+          if (span.language !== null && base(span.language) === (at < border ? first : second)) hits++
+        }
+      }
+    }
+    figures[name] = round(hits / letters)
+  }
+  result.switching[`${first}-${second}`] = figures
+}
+console.log('switching', JSON.stringify(result.switching))
 const texts = rows
   .filter(([tag, key]) => known.has(base(tag)) && key % 2)
   .map(([tag, , text]) => opening(tag, text, 10))

@@ -1,5 +1,3 @@
-import { canonicalTag } from '../languages.js'
-
 /** Languages that are taken for one another. */
 export interface ConfusableGroup {
   /** Canonical tags. */
@@ -84,5 +82,5 @@ export function isConfusable(a: string, b: string): boolean {
 }
 
 function baseOf(tag: string): string {
-  return canonicalTag(tag).split('-')[0]
+  return tag.split('-', 1)[0]
 }

@@ -5,4 +5,5 @@
 export * from './confusable.js'
 export { loadIdentifiers } from './identifiers.js'
 export * from './identify.js'
+export * from './spans.js'
 export type * from './types.js'

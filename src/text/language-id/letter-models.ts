@@ -16,7 +16,7 @@ const unseen = 1 / 3000
 
 /** Letters only, each word between spaces. */
 function lettersOf(text: string): string[] {
-  const words = text.toLowerCase().match(/[\p{L}\p{M}\u200c\u200d'’ʼ‘ー]+/gu) ?? []
+  const words = text.toLowerCase().match(/[\p{L}\p{M}\p{Join_Control}'’ʼ‘ー]+/gu) ?? []
   return Array.from(` ${words.join(' ')} `)
 }
 

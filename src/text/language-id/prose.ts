@@ -9,9 +9,9 @@ export function proseOf(text: string): string {
     .replace(/\b(?:https?:\/\/|www\.)\S+/gi, ' ')
     .replace(/[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}/g, ' ')
     .replace(/<\/?[a-z][^<>]{0,200}>/gi, ' ')
-    .replace(/\p{Cf}/gu, (mark) => (mark === '\u200c' || mark === '\u200d' ? mark : ''))
-    .replace(/[\p{L}\p{M}\u200c\u200d]*\p{N}[\p{L}\p{M}\p{N}]*/gu, ' ')
-    .replace(/[^\p{L}\p{M}\p{Zs}\n\u200c\u200d'’ʼ‘ー-]+/gu, ' ')
+    .replace(/\p{Cf}/gu, (mark) => (/\p{Join_Control}/u.test(mark) ? mark : ''))
+    .replace(/[\p{L}\p{M}\p{Join_Control}]*\p{N}[\p{L}\p{M}\p{N}]*/gu, ' ')
+    .replace(/[^\p{L}\p{M}\p{Zs}\n\p{Join_Control}'’ʼ‘ー-]+/gu, ' ')
     .trim()
 }
 
