@@ -157,7 +157,8 @@ function piecesOf(sql: string, dialect: 'sqlite' | 'postgres'): Piece[] {
       if (tag) opaque(after(sql.indexOf(tag, at + tag.length), tag.length))
       else at++
     } else if (QUOTES[char] && !(dialect === 'postgres' && (char === '[' || char === '`'))) {
-      const escapes = dialect === 'postgres' && char === "'" && /[eE]/.test(sql[at - 1] ?? '') && !/\w/.test(sql[at - 2] ?? '')
+      const escapes =
+        dialect === 'postgres' && char === "'" && /[eE]/.test(sql[at - 1] ?? '') && !/\w/.test(sql[at - 2] ?? '')
       opaque(quoteEnd(sql, at + 1, QUOTES[char], escapes))
     } else at++
   }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { BootContext, LanguageAdapter, LanguageRuntime, RunContext, RuntimeAnswer } from './adapter.js'
 import { MOST_ROWS, plainRows, rowLine, type SqlCell, type SqlRows } from './sql-result.js'
@@ -13,8 +14,10 @@ export const sqlite: LanguageAdapter = {
   module: import.meta.url,
   aliases: ['sql', 'sqlite3'],
   packages: [{ name: 'sql.js', version: '1.17.0', optional: true }],
-  allow: [],
-  resizeHeap: 'a.?',
+  // In the names of version 1.17.0: files in memory, clock, time zone, environment that emscripten makes up, output of the C
+  // library, assertions. Not there: timers (a.k), functions by name (a.f).
+  allow: [...'abcdeghijmnopqrstuvwxyzABCDEFGHIJKLMN'].map((letter) => `a.${letter}`),
+  resizeHeap: 'a.l',
   bootSeconds: 20,
   heapMiB: 512,
   canary: {
@@ -40,22 +43,41 @@ interface Database {
 
 interface Sqlite {
   Database: new () => Database
-  HEAPU8: Uint8Array
+}
+
+type Instance = { exports: Record<string, unknown> }
+
+declare const WebAssembly: {
+  compile(bytes: Uint8Array): Promise<object>
+  Memory: new (...sizes: never[]) => { buffer: ArrayBuffer }
+  Instance: new (module: object, imports: object) => Instance
 }
 
 async function bootSqlite(context: BootContext): Promise<LanguageRuntime> {
   const file = context.file('sql.js', 'dist/sql-wasm.js')
   const require = createRequire(file)
-  const fresh = (): Promise<Sqlite> => {
+  const wasm = await WebAssembly.compile(await readFile(context.file('sql.js', 'dist/sql-wasm.wasm')))
+
+  // The package keeps one instance for all who load it, so it is loaded anew for each.
+  async function fresh(): Promise<{ database: Database; memory: { buffer: ArrayBuffer } }> {
+    let instance: Instance | undefined
     delete require.cache[file]
-    const init = require(file) as (config: object) => Promise<Sqlite>
-    return init({ print: () => {}, printErr: () => {} })
+    const { Database } = await (require(file) as (config: object) => Promise<Sqlite>)({
+      print: () => {},
+      printErr: () => {},
+      instantiateWasm: (imports: object, use: (instance: Instance) => unknown) => {
+        instance = new WebAssembly.Instance(wasm, imports)
+        return use(instance)
+      },
+    })
+    const memory = Object.values(instance!.exports).find((one) => one instanceof WebAssembly.Memory)
+    return { database: new Database(), memory: memory as { buffer: ArrayBuffer } }
   }
-  await fresh()
+
   return {
     async run(request, run) {
-      const sqlite = await fresh()
-      return { ...runIn(new sqlite.Database(), request, run), memoryBytes: sqlite.HEAPU8.byteLength }
+      const { database, memory } = await fresh()
+      return { ...runIn(database, request, run), memoryBytes: memory.buffer.byteLength }
     },
   }
 }
@@ -108,7 +130,8 @@ function runIn(database: Database, request: ProgramRequest, run: RunContext): Om
 function cell(value: null | bigint | number | string | Uint8Array): SqlCell {
   if (value === null || typeof value === 'string') return value
   if (typeof value === 'bigint') return { n: String(value) }
-  if (typeof value === 'number') return { n: Number.isInteger(value) && Math.abs(value) < 1e15 ? value.toFixed(1) : String(value) }
+  if (typeof value === 'number')
+    return { n: Number.isInteger(value) && Math.abs(value) < 1e15 ? value.toFixed(1) : String(value) }
   return { b: Buffer.from(value).toString('hex') }
 }
 

@@ -44,6 +44,7 @@ type Imports = Record<string, Record<string, unknown>>
 declare const WebAssembly: {
   Module: { new (bytes: Uint8Array): object; imports(module: object): { module: string; name: string; kind: string }[] }
   Instance: new (module: object, imports?: Imports) => { exports: Record<string, unknown> }
+  Table: new (size: { element: 'anyfunc'; initial: number }) => { set(index: number, value: unknown): void }
   compile(bytes: Uint8Array): Promise<object>
   instantiate(module: object, imports?: Imports): Promise<object>
 }
@@ -145,9 +146,20 @@ export function raiseWall(rules: WallRules): Wall {
     return compiled.module
   }
 
-  const { Module, Instance } = WebAssembly
+  const { Module, Instance, Table } = WebAssembly
   const compile = WebAssembly.compile.bind(WebAssembly)
   const instantiate = WebAssembly.instantiate.bind(WebAssembly)
+
+  // What another instance exports leads to the host only by that instance's own imports, which are on the list already.
+  const exportsOnly = new Table({ element: 'anyfunc', initial: 1 })
+  function isExported(value: unknown): boolean {
+    try {
+      exportsOnly.set(0, value)
+      return true
+    } catch {
+      return false
+    }
+  }
 
   function guarded(module: object, imports: Imports | undefined): Imports | undefined {
     if (!imports) return imports
@@ -156,7 +168,7 @@ export function raiseWall(rules: WallRules): Wall {
       const value = imports[from]?.[name]
       copy[from] ??= {}
       copy[from][name] =
-        kind === 'function' && typeof value === 'function'
+        kind === 'function' && typeof value === 'function' && !isExported(value)
           ? guard(`${from}.${name}`, value as (...args: unknown[]) => unknown)
           : value
     }
