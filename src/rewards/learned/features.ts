@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import { MyriadError } from '../../core/index.js'
 import { characterNgrams } from '../semantic/character-ngrams.js'
@@ -60,7 +60,7 @@ export interface Featurizer {
 /**
  * Opens an embedder that remembers texts.
  *
- * @param beside folder in which a relative model folder is looked for, where it is not found as it stands
+ * @param beside folder in which a relative model folder is looked for first
  * @throws MyriadError 'checkpoint' naming what is wrong with a model folder
  */
 export async function openEmbedder(
@@ -81,7 +81,9 @@ function modelOptions({
 }
 
 function placeOf(folder: string, beside: string | undefined): string {
-  return beside !== undefined && !existsSync(folder) ? resolve(beside, folder) : folder
+  if (beside === undefined || isAbsolute(folder)) return folder
+  const own = join(beside, folder)
+  return existsSync(own) ? own : folder
 }
 
 /**

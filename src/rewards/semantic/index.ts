@@ -11,6 +11,7 @@ export { POOLINGS, poolStates, readSentenceConfig, type Pooling, type SentenceCo
 export * from './similarity.js'
 export { readSpecialTokens, type SpecialTokens, type TokenRow } from './special-tokens.js'
 export {
+  byLength,
   encoderBatch,
   encoderFeeds,
   idsOf,

@@ -1,4 +1,5 @@
 import { type Embedder } from './embedder.js'
+import type { TokenRow } from './special-tokens.js'
 import { finishVector, poolStates, readSentenceConfig, type Pooling, type SentenceConfig } from './sentence-config.js'
 import { idsOf, openTextModel, type TextModel, type TextModelOptions } from './text-model.js'
 import type { Vector } from './vectors.js'
@@ -20,8 +21,7 @@ export interface ModelEmbedderOptions extends TextModelOptions {
 export interface ModelEmbedder extends Embedder {
   readonly model: TextModel
   /**
-   * Of each pair one vector. Where both are too long together, the first loses its beginning and the second its end, each kept
-   * to at least half of what is there.
+   * Of each pair one vector; what is too long is cut as {@link pairRow} cuts it.
    */
   embedPairs(pairs: readonly (readonly [first: string, second: string])[]): Promise<Vector[]>
 }
@@ -76,19 +76,27 @@ export function modelEmbedder(
         texts.map((text) => model.specials.wrap(idsOf(model, cased(prefix + text), most - model.specials.single))),
       ),
     embedPairs: (pairs) =>
-      vectors(
-        pairs.map(([first, second]) => {
-          const room = most - model.specials.pair
-          const heads = idsOf(model, cased(prefix + first), room, 'end')
-          const tails = idsOf(model, cased(second), room)
-          const half = Math.floor(room / 2)
-          const kept = Math.min(tails.length, Math.max(half, room - heads.length))
-          const before = Math.min(heads.length, room - kept)
-          return model.specials.wrap(heads.slice(heads.length - before), tails.slice(0, kept))
-        }),
-      ),
+      vectors(pairs.map(([first, second]) => pairRow(model, cased(prefix + first), cased(second), most))),
     close: () => model.close(),
   }
+}
+
+/**
+ * Two texts as one row of at most `most` tokens. Where both are too long together, the first loses its beginning and the second
+ * its end, each kept to at least half of what is there.
+ */
+export function pairRow(
+  model: Pick<TextModel, 'tokenizer' | 'specials'>,
+  first: string,
+  second: string,
+  most: number,
+): TokenRow {
+  const room = most - model.specials.pair
+  const heads = idsOf(model, first, room, 'end')
+  const tails = idsOf(model, second, room)
+  const kept = Math.min(tails.length, Math.max(Math.floor(room / 2), room - heads.length))
+  const before = Math.min(heads.length, room - kept)
+  return model.specials.wrap(heads.slice(heads.length - before), tails.slice(0, kept))
 }
 
 function padRow(model: TextModel): { ids: number[]; types: number[] } {

@@ -280,7 +280,12 @@ export function byLength(sequences: readonly TokenRow[], budget: number): number
  * A text as token ids, no more than `most`: what is over is cut off behind, or in front where the end matters. Of endless text
  * 64 UTF-16 units a token are looked at.
  */
-export function idsOf(model: TextModel, text: string, most: number, keep: 'start' | 'end' = 'start'): number[] {
+export function idsOf(
+  model: Pick<TextModel, 'tokenizer'>,
+  text: string,
+  most: number,
+  keep: 'start' | 'end' = 'start',
+): number[] {
   const limit = Math.max(1, most) * 64
   const part = keep === 'start' ? text : text.slice(-limit)
   const ids = model.tokenizer.encode(readable(part, limit))

@@ -123,12 +123,7 @@ export async function trainRewardModel(data: RewardData, options: RewardTraining
   const trainable = split.train.map((unit, i) => ({ unit, x: standardized(model, trained[i]) }))
   const fitted = Array.from({ length: members }, (_, member) => fitMember(trainable, loss, model, options, member))
   const whole: RewardModel = { ...model, members: fitted.map(({ head: own }) => own) }
-  const scores = scoreFeatures(whole, trained.flat())
-  if (data.kind === 'pairs' || data.kind === 'rankings')
-    description.centers = fitted.map((_, m) => scores.reduce((sum, each) => sum + each.members[m] / scores.length, 0))
-  const centred = scoreFeatures(whole, trained.flat()).map(({ score }) => score)
-  const average = centred.reduce((sum, score) => sum + score / centred.length, 0)
-  description.spread = Math.sqrt(centred.reduce((sum, score) => sum + (score - average) ** 2 / centred.length, 0))
+  settle(whole, data.kind, trained.flat())
   description.calibration = calibrationOf(whole, data.kind, split.heldOut, measured)
   const report: RewardTrainingReport = {
     kind: data.kind,
@@ -151,9 +146,14 @@ export function trainQualityEstimator(
   return trainRewardModel({ kind: 'ratings', ratings: rated }, { ...options, heads: ['quality'] })
 }
 
-function checkOptions(
+export function checkOptions(
   data: RewardData,
-  { members = 1, epochs = 20, batchSize = 32, heldOut = 0.2 }: RewardTrainingOptions,
+  {
+    members = 1,
+    epochs = 20,
+    batchSize = 32,
+    heldOut = 0.2,
+  }: Pick<RewardTrainingOptions, 'members' | 'epochs' | 'batchSize' | 'heldOut'>,
   heads: readonly string[],
   headWeights: readonly number[],
 ): void {
@@ -168,7 +168,8 @@ function checkOptions(
   if (!(heldOut >= 0 && heldOut < 1)) refuse(`heldOut must be in [0, 1), got ${heldOut}`)
 }
 
-function lossFor(kind: RewardData['kind']): ScoreLoss {
+/** The usual loss of a kind of data. */
+export function lossFor(kind: RewardData['kind']): ScoreLoss {
   switch (kind) {
     case 'pairs':
       return bradleyTerryLoss()
@@ -260,9 +261,7 @@ export function slopesOf(
     x.set(each.x, at)
     at += each.x.length
   }
-  const items: ScoreItem[] = batch.flatMap(({ unit }, comparison) =>
-    unit.items.map((item) => (item.rank === undefined ? item : { ...item, comparison })),
-  )
+  const items = itemsOf(batch.map(({ unit }) => unit))
   const pass = applyHead(head, x)
   const result = loss.evaluate({ scores: pass.scores, heads: head.outputs, items })
   let [value, routes]: [number, Float64Array | undefined] = [result.value, undefined]
@@ -278,8 +277,28 @@ export function slopesOf(
   return { value, gradients: Object.fromEntries(gradients) }
 }
 
+/** Sets the centres of comparisons, which fix no level, and the spread of scores, from the training data. */
+export function settle(model: RewardModel, kind: RewardData['kind'], vectors: readonly Vector[]): void {
+  const { description } = model
+  const average = (values: readonly number[]): number => values.reduce((sum, value) => sum + value / values.length, 0)
+  if (kind === 'pairs' || kind === 'rankings') {
+    const raw = scoreFeatures(model, vectors)
+    description.centers = description.centers.map((_, m) => average(raw.map(({ members }) => members[m])))
+  }
+  const scores = scoreFeatures(model, vectors).map(({ score }) => score)
+  const centre = average(scores)
+  description.spread = Math.sqrt(average(scores.map((score) => (score - centre) ** 2)))
+}
+
+/** Items of units as a loss reads them: those of one unit are one comparison. */
+export function itemsOf(units: readonly Unit[]): ScoreItem[] {
+  return units.flatMap(({ items }, comparison) =>
+    items.map((item) => (item.rank === undefined ? item : { ...item, comparison })),
+  )
+}
+
 /** Of comparisons, the temperature that makes held-out ones most likely; null without any. */
-function calibrationOf(
+export function calibrationOf(
   model: RewardModel,
   kind: RewardData['kind'],
   units: readonly Unit[],
