@@ -181,13 +181,14 @@ export function mergeNeeds(all: readonly Needs[], where = 'algorithm'): Needs {
   }
   const [reference, teacher] = [one('reference'), one('teacher')]
   const alternatives = Math.max(0, ...all.map((needs) => needs.alternatives ?? 0))
-  const any = (field: 'old' | 'values' | 'demonstrations'): boolean => all.some((needs) => needs[field])
+  const any = (field: 'old' | 'values' | 'demonstrations' | 'greedy'): boolean => all.some((needs) => needs[field])
   return {
     ...(reference !== undefined && { reference }),
     ...(teacher !== undefined && { teacher }),
     ...(any('old') && { old: true }),
     ...(any('values') && { values: true }),
     ...(any('demonstrations') && { demonstrations: true }),
+    ...(any('greedy') && { greedy: true }),
     ...(alternatives > 0 && { alternatives }),
   }
 }

@@ -33,6 +33,8 @@ export interface Trajectory {
 export interface Group {
   problem: Problem
   trajectories: Trajectory[]
+  /** Reward of a greedy reply that is not trained on; undefined where none was asked for, or it was dropped. */
+  greedyReward?: number
 }
 
 /** From the groups of a step to one number per token of each trajectory: [group][trajectory][token]. */
@@ -59,6 +61,8 @@ export interface Needs {
   values?: boolean
   /** A solved conversation for each group whose task can show one. */
   demonstrations?: boolean
+  /** A greedy reply to each problem beside the sampled ones: `greedyReward` of groups. */
+  greedy?: boolean
 }
 
 /** What a step is learnt in. Every random choice derives from `seed` and `step`. */

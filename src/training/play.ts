@@ -58,11 +58,11 @@ export async function playStep(options: PlayOptions): Promise<StepPlay> {
 }
 
 async function playAll(
-  { policy, chat, tasks, score, config, step }: PlayOptions,
+  { policy, chat, tasks, score, config, needs, step }: PlayOptions,
   assignments: readonly Assignment[],
   labels: readonly number[],
 ): Promise<Rollout> {
-  const { items, failed } = problemsOf(assignments, tasks, config)
+  const { items, failed } = problemsOf(assignments, tasks, config, needs)
   const play = await rollout({
     policy,
     chat,
@@ -80,6 +80,7 @@ function problemsOf(
   assignments: readonly Assignment[],
   tasks: readonly ConfiguredTask[],
   { samplesPerProblem: samples, temperature }: TrainConfig,
+  { greedy }: Needs,
 ): { items: RolloutItem[]; failed: DroppedEpisode[] } {
   const items: RolloutItem[] = []
   const failed: DroppedEpisode[] = []
@@ -87,10 +88,10 @@ function problemsOf(
     const { task, turnRewards } = tasks.find((candidate) => candidate.task.id === id)!
     try {
       const problem = task.generate(seed, { language, difficulty, split: 'train' })
-      items.push({ task, problem, samples, temperature, turnRewards })
+      items.push({ task, problem, samples, temperature, turnRewards, greedy })
     } catch (error) {
       const message = `task "${id}" (${language}) could not make a problem: ${messageOf(error)}`
-      for (let i = 0; i < samples; i++) failed.push({ reason: 'task-error', task: id, message })
+      for (let i = 0; i < samples + (greedy ? 1 : 0); i++) failed.push({ reason: 'task-error', task: id, message })
     }
   }
   return { items, failed }

@@ -73,7 +73,7 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
     if (!(error instanceof Drop)) throw error
     dropped.push({ reason: error.reason, task: task.id, message: error.message })
   }
-  const left = items.map((item) => item.samples)
+  const left = items.map(episodesOf)
   const finished: { episode: PlayedEpisode; index: number }[][] = items.map(() => [])
   const end = (group: number): void => {
     onEpisode?.(++done, total)

@@ -90,6 +90,21 @@ export const againstMostProbable: AdvantageEstimator = perGroup((rewards, trajec
 })
 
 /**
+ * Rewards less that of a greedy reply to the same problem, which is not trained on: `greedyReward` of the group. A group that
+ * lacks it, because it was dropped, is taken against its most probable reply.
+ *
+ * Source: ReMax, arXiv 2310.10505.
+ *
+ * @example againstGreedy([{ problem, trajectories, greedyReward: 0.5 }]) // rewards 1 and 0 become 0.5 and -0.5
+ */
+export const againstGreedy: AdvantageEstimator = (groups) =>
+  groups.map((group) => {
+    const { greedyReward } = group
+    if (greedyReward === undefined) return againstMostProbable([group])[0]
+    return spread([group], [rewardsOf(group).map((reward) => reward - greedyReward)])[0]
+  })
+
+/**
  * Subtracts a running mean of rewards from advantages that are rewards, then moves the mean towards the batch's:
  * b <- b + rate (mean - b). The first step uses its own mean. The state is `{ mean }`.
  *
@@ -185,6 +200,18 @@ export const mostProbablePart = objective({
   use: 'Close to ReMax at low temperature. At high temperature the likeliest of few samples is a poor greedy reply.',
   options: z.strictObject({}),
   make: () => againstMostProbable,
+})
+
+export const greedyPart = objective({
+  ...about,
+  name: 'greedy-baseline',
+  summary: 'Rewards less that of a greedy reply to the same problem, which is not trained on.',
+  formula: 'A_i = R_i - R_greedy',
+  reference: 'ReMax, arXiv 2310.10505',
+  use: 'One sample a problem, or few. Leave dynamic sampling off: samples that are equally good may be better than the greedy reply.',
+  options: z.strictObject({}),
+  needs: { greedy: true },
+  make: () => againstGreedy,
 })
 
 export const runningBaselinePart = objective({

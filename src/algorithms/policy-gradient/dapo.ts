@@ -43,7 +43,7 @@ export const mixedGroupsPart = objective({
   summary:
     'Dynamic sampling: groups that all succeeded or all failed are left out, by the verdict and not the shaped reward.',
   formula: 'keep a group iff 0 < #success < G',
-  reference: 'DAPO, arXiv 2503.14476, equation 11; without its refill',
+  reference: 'DAPO, arXiv 2503.14476, equation 11; its refill is the option dynamicSampling of the loop',
   standing: 'source',
   use: 'First among shapings, where bonuses or penalties would give variance to groups that teach nothing.',
   rows: ['A074', 'B233'],

@@ -12,6 +12,7 @@ import {
   leaveOneOutPart,
   lengthWeightedPart,
   mostProbablePart,
+  greedyPart,
   runningBaselinePart,
 } from './baselines.js'
 import { betaNormalizedPart, bnpo } from './beta-normalization.js'
@@ -93,6 +94,7 @@ export const policyGradientObjectives: readonly Objective[] = [
   leaveOneOutPart,
   lengthWeightedPart,
   mostProbablePart,
+  greedyPart,
   runningBaselinePart,
   betaNormalizedPart,
   bnpo,

@@ -491,6 +491,19 @@ test('remax, opo and gpg: their baselines by hand', () => {
       .learn([group])
       .advantages[0].map((tokens) => tokens[2])
   all(advantages('remax'), [1, 0, 0.5])
+  const [tokens] = make('remax').learn([{ ...group, greedyReward: 0.25 }]).advantages
+  all(
+    tokens.map((token) => token[2]),
+    [0.75, -0.25, 0.25],
+  )
+  assert.deepEqual(make('remax').needs, { greedy: true })
+  // All right, and the greedy reply wrong: a group baseline has nothing to say.
+  const alike = groupOf([{ reward: 1 }, { reward: 1 }])
+  const better = make('remax').learn([{ ...alike, greedyReward: 0 }])
+  all(
+    better.sequences.map(({ advantages: row }) => row[2]),
+    [1, 1],
+  )
   all(advantages('opo'), [1 - 5 / 8, -5 / 8, 0.5 - 5 / 8])
   all(advantages('gpg'), [0.75, -0.75, 0])
 })

@@ -4,7 +4,7 @@ import { crossEntropy } from '../cross-entropy.js'
 import type { Loss } from '../../policy/types.js'
 import { objective } from '../objective.js'
 import type { AdvantageEstimator } from '../types.js'
-import { againstMostProbable, batchMean, lengthWeighted, perGroup, plainRewards, runningBaseline } from './baselines.js'
+import { againstGreedy, batchMean, lengthWeighted, perGroup, plainRewards, runningBaseline } from './baselines.js'
 import { sampledTokens } from '../overlong.js'
 import { clipOptions } from './clip.js'
 import { clippedLoss } from '../clipped.js'
@@ -83,14 +83,22 @@ export const remax = objective({
   kind: 'method',
   name: 'remax',
   family: 'policy-gradient',
-  summary: "REINFORCE against the reward of the group's most probable reply.",
-  formula: 'l = -(R_i - R_m) lp, m the likeliest sample',
-  reference: 'ReMax, arXiv 2310.10505, with a greedy reply sampled beside; here the likeliest sample stands in for it',
-  standing: 'ours',
-  use: 'Low temperatures. Prefer rloo or grpo otherwise.',
+  summary:
+    'REINFORCE against the reward of a greedy reply to the same problem, which the loop plays beside the samples.',
+  formula: 'l = -(R_i - R_greedy) lp',
+  reference: 'ReMax, arXiv 2310.10505; where the greedy reply was dropped the likeliest sample stands in for it',
+  standing: 'source',
+  use: 'Few samples a problem. With many, rloo or grpo have a baseline without the price of a greedy reply.',
   rows: [],
   options: z.strictObject({ ...klOptions, ...aggregationOptions('sequence-mean-token-sum') }),
-  make: (options) => method('remax', options, { advantage: againstMostProbable, loss: crossEntropy() }),
+  make: (options) =>
+    method('remax', options, {
+      advantage: againstGreedy,
+      // Samples that are all alike may still be better or worse than the greedy reply.
+      dynamicSampling: false,
+      loss: crossEntropy(),
+      needs: { greedy: true },
+    }),
 })
 
 export const opo = objective({
