@@ -3,6 +3,7 @@ import { MyriadError, suggestion } from '../core/index.js'
 import { codeRewards } from './code/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
+import { languageRewards } from './language/index.js'
 import { learnedRewards } from './learned/index.js'
 import { outcomeRewards } from './outcome-rewards.js'
 import { semanticRewards } from './semantic/index.js'
@@ -22,6 +23,7 @@ export const rewardDeclarations: readonly RewardDeclaration[] = [
   ...stringRewards,
   ...codeRewards,
   ...semanticRewards,
+  ...languageRewards,
   ...learnedRewards,
   ...verifiableRewards,
 ]
