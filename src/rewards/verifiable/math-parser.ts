@@ -38,6 +38,7 @@ class Unreadable extends Error {}
 class Parser {
   #at = 0
   #depth = 0
+  #open = 0
   constructor(
     readonly tokens: readonly Token[],
     readonly language: string,
@@ -326,6 +327,7 @@ class Parser {
     if (!token) return false
     if (token.kind === 'number') return true
     if (token.kind === 'name') return !this.#isListWord(token.text) && !this.#letterUnion()
+    if (token.kind === 'sign' && token.text === '|') return this.#open === 0
     if (token.kind === 'command') return token.text !== 'end' && token.text !== 'begin'
     return token.kind === 'sign' && /^[({√∞⌊⌈]$|^\[$/.test(token.text) && token.text !== '['
   }
@@ -423,7 +425,7 @@ class Parser {
         case '[':
           return this.#group('[', ']')
         case '|':
-          return { kind: 'function', name: 'abs', of: [this.#group('|', '|')] }
+          return this.#bars()
         case '⌊':
           return { kind: 'function', name: 'floor', of: [this.#group('⌊', '⌋')] }
         case '⌈':
@@ -438,6 +440,14 @@ class Parser {
           throw new Unreadable()
       }
     })
+  }
+
+  /** |x|; within bars a bar closes them. */
+  #bars(): Expression {
+    this.#open++
+    const of = this.#group('|', '|')
+    this.#open--
+    return { kind: 'function', name: 'abs', of: [of] }
   }
 
   /** 0.\overline{3} */

@@ -9,6 +9,7 @@ import { createAlgebra, sameAnswerWith } from './algebra.js'
 import { extractAnswers } from './extract.js'
 import { isSpelled } from './number-words.js'
 import { ANSWER_TYPES, sameAnswer, type AnswerOptions, type AnswerType } from './same-answer.js'
+import { sameMath } from './same-math.js'
 import { verifiableRewards } from './verifiable-rewards.js'
 
 interface Pair {
@@ -35,6 +36,13 @@ for (const type of ANSWER_TYPES)
       assert.ok(verdict.score >= 0 && verdict.score <= 1)
     }
   })
+
+test('formulas that SymPy rewrote are equal, those it changed are not', () => {
+  const url = new URL('../../../src/rewards/verifiable/math-pairs.fixture.json', import.meta.url)
+  const fixture = JSON.parse(readFileSync(url, 'utf8')) as { pairs: [string, string, boolean][] }
+  assert.equal(fixture.pairs.length, 600)
+  for (const [a, b, equal] of fixture.pairs) assert.equal(sameMath(a, b, 'en'), equal, `${a} and ${b}`)
+})
 
 test('every number is itself in the digits and separators of every language', () => {
   const random = createRandom(5)
