@@ -43,6 +43,31 @@ test('languages take turns, difficulties stay in the range, seeds differ', () =>
   assert.equal(new Set(assignments.map(({ seed }) => seed)).size, 300)
 })
 
+test('problems in several languages: one seed and difficulty each, different languages, shares as before', () => {
+  const shared = mixture({
+    tasks: [task('a'), task('b', { languages: ['en'] })],
+    groupsPerStep: 5,
+    languagesPerProblem: 2,
+  })
+  const assignments = steps(shared, 120)
+  assert.equal(assignments.length, 600)
+  assert.ok(assignments.every((assignment) => assignment.shared))
+  const sizes: Record<string, number[]> = { a: [], b: [] }
+  for (const seed of new Set(assignments.map((assignment) => assignment.seed))) {
+    const same = assignments.filter((assignment) => assignment.seed === seed)
+    assert.equal(new Set(same.map(({ task: id, difficulty }) => `${id} ${difficulty}`)).size, 1)
+    assert.equal(new Set(same.map(({ language }) => language)).size, same.length)
+    sizes[same[0].task].push(same.length)
+  }
+  assert.ok(sizes.b.every((size) => size === 1))
+  assert.ok(sizes.a.every((size) => size <= 2) && sizes.a.filter((size) => size === 2).length > 100)
+  assert.ok(Math.abs(share(assignments, 'a') - 0.5) < 0.01)
+  const counts = ['en', 'sw', 'ja'].map(
+    (language) => assignments.filter((one) => one.task === 'a' && one.language === language).length,
+  )
+  assert.ok(Math.max(...counts) - Math.min(...counts) < 30, counts.join())
+})
+
 test('balanced by tokens, a task whose episodes are four times as long gets a quarter of the groups', () => {
   const curriculum = tokenBalanced({ tasks: [task('short'), task('long')], groupsPerStep: 10 })
   assert.equal(share(curriculum.next(1, 1), 'long'), 0.5, 'nothing is known yet')

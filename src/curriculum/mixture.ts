@@ -18,6 +18,8 @@ export interface MixtureOptions {
    * all, 1 in proportion to the share of groups with unequal rewards, never below a tenth. 0 unless given.
    */
   learnability?: number
+  /** Groups in a row that are one problem in so many languages, or all that its task has. 1 unless given. */
+  languagesPerProblem?: number
   /** Moves the hardest difficulty of a task up while it succeeds more often than `target`, down while less often. */
   adaptive?: { target: number; rate: number }
 }
@@ -55,7 +57,7 @@ const LEAST_INFORMATIVE = 0.1
  * @throws MyriadError 'usage' when there is nothing to choose from
  */
 export function mixture(options: MixtureOptions): Curriculum {
-  const { tasks, groupsPerStep, tokenBalance = 0, learnability = 0, adaptive } = options
+  const { tasks, groupsPerStep, tokenBalance = 0, learnability = 0, languagesPerProblem = 1, adaptive } = options
   const empty = tasks.find((task) => task.languages.length === 0)
   if (empty) throw new MyriadError('usage', `curriculum: task "${empty.id}" has no languages`)
   if (!tasks.some((task) => task.weight > 0)) {
@@ -63,32 +65,43 @@ export function mixture(options: MixtureOptions): Curriculum {
   }
   let records = initialRecords(tasks, adaptive !== undefined)
 
-  const takeTask = (shares: ReadonlyMap<string, number>): CurriculumTask => {
+  /** Charges a group to the task that has most credit, or to the one given. */
+  const takeTask = (shares: ReadonlyMap<string, number>, given?: CurriculumTask): CurriculumTask => {
     const total = [...shares.values()].reduce((sum, share) => sum + share, 0)
     for (const task of tasks) records[task.id].credit += shares.get(task.id)! / total
-    const chosen = tasks.reduce((best, task) => (records[task.id].credit > records[best.id].credit ? task : best))
+    const chosen =
+      given ?? tasks.reduce((best, task) => (records[task.id].credit > records[best.id].credit ? task : best))
     records[chosen.id].credit -= 1
     return chosen
+  }
+  const takeLanguages = (task: CurriculumTask, count: number, seed: number): string[] => {
+    const taken = new Set<string>()
+    while (taken.size < count) taken.add(takeTurn(task, records[task.id].given++, seed))
+    return [...taken]
   }
 
   return {
     next: (step, seed, refill) => {
       const labels = refill ? ['refill', refill.round] : []
       const shares = sharesOf(tasks, records, tokenBalance, learnability)
-      return Array.from({ length: refill?.count ?? groupsPerStep }, (_, slot): Assignment => {
+      const count = refill?.count ?? groupsPerStep
+      const assignments: Assignment[] = []
+      while (assignments.length < count) {
+        const slot = assignments.length
         const task = takeTask(shares)
-        const record = records[task.id]
-        const language = takeTurn(task, record.given++, seed)
-        const problemSeed = deriveSeed(seed, 'problem', step, slot, ...labels)
+        const size = Math.min(languagesPerProblem, new Set(task.languages).size, count - slot)
+        for (let more = 1; more < size; more++) takeTask(shares, task)
         const random = createRandom(deriveSeed(seed, 'difficulty', step, slot, ...labels))
         const low = task.difficulty[0]
-        return {
+        const problem = {
           task: task.id,
-          language,
-          difficulty: low + (record.level - low) * random.uniform(),
-          seed: problemSeed,
+          difficulty: low + (records[task.id].level - low) * random.uniform(),
+          seed: deriveSeed(seed, 'problem', step, slot, ...labels),
+          ...(languagesPerProblem > 1 && { shared: true }),
         }
-      })
+        for (const language of takeLanguages(task, size, seed)) assignments.push({ ...problem, language })
+      }
+      return assignments
     },
     observe: (groups) => {
       for (const task of tasks) {

@@ -7,6 +7,8 @@ export interface Assignment {
   language: string
   difficulty: number
   seed: number
+  /** It is asked in further languages: the option of that name of `task.generate`. */
+  shared?: boolean
 }
 
 /**

@@ -38,8 +38,12 @@ export function defineTask<Data extends Json>(spec: TaskSpec<Data>): Task {
     generate(seed, options) {
       check(spec, options)
       const random = createRandom(deriveSeed('problem', spec.id, seed, options.language))
+      let attempt = 0
+      // Languages may draw unequally often within a proposal, so shared ones begin anew each time.
+      const randomOf = () =>
+        options.shared ? createRandom(deriveSeed('shared problem', spec.id, seed, attempt++)) : random
       const { key, data } = proposeInSplit(spec.id, options.split, () => {
-        const proposal = spec.generate(random, options)
+        const proposal = spec.generate(randomOf(), options)
         return { data: proposal.data, key: `${spec.id}:${proposal.key ?? JSON.stringify(proposal.data)}` }
       })
       const { language, difficulty, split } = options

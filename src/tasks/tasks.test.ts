@@ -192,6 +192,21 @@ describe('the registry', () => {
   })
 })
 
+describe('problems shared by languages', () => {
+  const keysOf = (task: Task, seed: number, shared: boolean): Set<string> =>
+    new Set(
+      task.languages.map((language) => task.generate(seed, { language, difficulty: 0.7, split: 'train', shared }).key),
+    )
+
+  it('have one key in all languages where the key names none', () => {
+    for (const id of ['guess', 'maze', 'larger', 'arithmetic', 'sums'])
+      for (let seed = 0; seed < 10; seed++) assert.equal(keysOf(taskById(id), seed, true).size, 1, `${id} ${seed}`)
+    assert.ok(keysOf(taskById('guess'), 0, false).size > 1, 'languages have problems of their own otherwise')
+    const facts = Array.from({ length: 20 }, (_, seed) => keysOf(taskById('facts'), seed, true).size)
+    assert.ok(facts.filter((size) => size < 4).length > 10, facts.join())
+  })
+})
+
 /** Plays a hand-made problem. */
 function play(id: string, language: string, data: Problem['data'], replies: string[]): Turn[] {
   const problem = { task: id, language, difficulty: 0.5, split: 'train' as const, key: '', data }

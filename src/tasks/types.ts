@@ -20,6 +20,8 @@ export interface GenerateOptions {
   language: string
   difficulty: number
   split: Split
+  /** One seed gives one problem in every language, where the task has it in each: its keys are equal then. */
+  shared?: boolean
 }
 
 /** What the world answers to a reply. */

@@ -66,6 +66,8 @@ const curriculumSchema = z.strictObject({
   tokenBalance: share.default(1),
   /** How much tasks whose groups teach nothing (solved, or hopeless yet) give way to the others. */
   learnability: share.default(0),
+  /** Ask each problem in so many languages of its task within a step, in as many groups. */
+  languagesPerProblem: count.optional(),
   /** Let each task's hardest difficulty follow its success. */
   adaptive: z.strictObject({ target: share.default(0.5), rate: z.number().min(0).default(0.1) }).optional(),
 })

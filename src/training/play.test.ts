@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasVariance } from '../algorithms/advantages.js'
 import { sampledTokens } from '../algorithms/overlong.js'
+import { coupledGroups } from '../algorithms/multi/coupled.js'
 import type { Needs } from '../algorithms/types.js'
 import { mixture } from '../curriculum/mixture.js'
 import type { Curriculum } from '../curriculum/types.js'
@@ -61,6 +62,22 @@ test('groups without variance are replaced in their places, all that was played 
     tokens.reduce((sum, count) => sum + count, 0),
   )
   assert.deepEqual(await played({ dynamicSampling: { rounds: 20 } }), { play, groups }, 'deterministic')
+})
+
+test('a problem in several languages is several groups that methods can couple', async () => {
+  const coupled = async (languagesPerProblem: number): Promise<number[]> => {
+    const curriculum = mixture({
+      tasks: [{ id: 'echo', languages: echo.languages, difficulty: [0, 1], weight: 1 }],
+      groupsPerStep: 2,
+      languagesPerProblem,
+    })
+    const { groups } = await played({ groupsPerStep: 2 }, { curriculum, task: { ...echo, generate } })
+    assert.deepEqual(new Set(groups.map(({ problem }) => problem.language)), new Set(['en', 'sw']))
+    return coupledGroups(groups).map(({ length }) => length)
+  }
+  // Seeds are keys here, so that two problems are never alike by chance.
+  const generate: Task['generate'] = (seed, options) => ({ ...echo.generate(seed, options), key: String(seed) })
+  assert.deepEqual([await coupled(2), await coupled(1)], [[2], [1, 1]])
 })
 
 test('rounds are bounded, and ask for no more than is missing', async () => {

@@ -84,10 +84,10 @@ function problemsOf(
 ): { items: RolloutItem[]; failed: DroppedEpisode[] } {
   const items: RolloutItem[] = []
   const failed: DroppedEpisode[] = []
-  for (const { task: id, language, difficulty, seed } of assignments) {
+  for (const { task: id, language, difficulty, seed, shared } of assignments) {
     const { task, turnRewards } = tasks.find((candidate) => candidate.task.id === id)!
     try {
-      const problem = task.generate(seed, { language, difficulty, split: 'train' })
+      const problem = task.generate(seed, { language, difficulty, split: 'train', shared })
       items.push({ task, problem, samples, temperature, turnRewards, greedy })
     } catch (error) {
       const message = `task "${id}" (${language}) could not make a problem: ${messageOf(error)}`

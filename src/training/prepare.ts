@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { deriveSeed } from '../core/index.js'
+import { deriveSeed, MyriadError } from '../core/index.js'
 import { algorithmByName } from '../algorithms/registry.js'
 import type { Algorithm, Needs } from '../algorithms/types.js'
 import { mixture } from '../curriculum/mixture.js'
@@ -49,6 +49,12 @@ export async function prepare(config: TrainConfig, options: TrainOptions): Promi
 }
 
 function configuredCurriculum(config: TrainConfig, tasks: readonly ConfiguredTask[]): Curriculum {
+  if (config.dynamicSampling && (config.curriculum.languagesPerProblem ?? 1) > 1)
+    throw new MyriadError(
+      'usage',
+      'dynamicSampling: it replaces groups one by one, which would take the languages of a problem apart; leave out either ' +
+        'this or curriculum.languagesPerProblem',
+    )
   return mixture({
     tasks: tasks.map(({ task, languages, difficulty, weight }) => ({ id: task.id, languages, difficulty, weight })),
     groupsPerStep: config.groupsPerStep,

@@ -52,6 +52,12 @@ test('a run learns, and leaves its folder behind', async () => {
   assert.ok(summary.throughput.sampledTokensPerSecond > 0 && summary.throughput.trainedTokensPerSecond > 0)
 })
 
+test('groups cannot be replaced one by one where a problem has several', async () => {
+  const both = { ...short, dynamicSampling: { rounds: 1 }, curriculum: { languagesPerProblem: 2 } }
+  await assert.rejects(train(both, options('both')), { code: 'usage', message: /languagesPerProblem/ })
+  assert.ok(!existsSync(join(root, 'both')), 'before anything is written')
+})
+
 test('the same seed gives the same metrics, another seed others', async () => {
   const traceOf = (name: string): unknown => stepsOf(name).map((metrics) => ({ ...metrics, time: null }))
   await train(short, options('once'))

@@ -137,7 +137,7 @@ export const coupledAdvantagesPart = objective({
   name: 'language-coupled-advantages',
   summary: 'One group for all rollouts of a problem, over the languages it was put in.',
   formula: 'A_i = (R_i - mean) / (std + eps) over all rollouts with one task and key',
-  use: 'The step must hold one problem in several languages, else it is GRPO. Leave dynamic sampling off.',
+  use: 'With curriculum.languagesPerProblem above 1: a step must hold a problem in several languages, else it is GRPO. Leave dynamic sampling off.',
   options: z.strictObject({ normalization: groupMethodOptions.normalization, epsilon: groupMethodOptions.epsilon }),
   make: coupledAdvantages,
 })
@@ -148,7 +148,7 @@ export const lcrl = objective({
   name: 'lcrl',
   summary: 'Groups of one problem coupled over languages, with a penalty on wrong answers that agree.',
   formula: `${antiConsistencyPart.formula};  ${coupledAdvantagesPart.formula}`,
-  use: 'A task asked in several languages of one curriculum step; with no problem in two languages only the penalty is left.',
+  use: 'With curriculum.languagesPerProblem above 1 and tasks whose problems have one key in all languages. Else only the penalty is left.',
   options: z.strictObject({
     ...groupMethodOptions,
     ...penaltyOptions,
