@@ -16,32 +16,41 @@ export const MOST_ANSWER = 4000
 const MOST_ANSWERS = 50
 
 // Words before an answer, by language of the reply; a reply in any language may use any of them.
-const cues = [
-  'the final answer|final answer|the correct (?:answer|option|choice)|correct answer|the answer|answer|the result|result|option|choice', // English
-  'la respuesta (?:final|correcta)|la respuesta|respuesta|resultado|opción', // Spanish
+const spacedCues = [
+  'the final answer|final answer|the correct (?:answer|option|choice)|correct answer|the answer|answer', // English
+  'la respuesta (?:final|correcta)|la respuesta|respuesta', // Spanish
   'jibu sahihi|jibu', // Swahili
   'ìdáhùn|idahun', // Yoruba
-  'правильный ответ|окончательный ответ|ответ|вариант', // Russian
-  'الإجابة الصحيحة|الإجابة النهائية|الجواب النهائي|الإجابة|الاجابة|الجواب|الخيار', // Arabic
-  'सही उत्तर|अंतिम उत्तर|उत्तर|जवाब|विकल्प', // Hindi
-  '最終的な答え|正解|答え|解答|回答', // Japanese
-  '最终答案|正确答案|答案|選項|选项', // Chinese
-  '최종 답|정답|답', // Korean
-  'la réponse|réponse|l’réponse', // French
-  'die antwort|antwort|ergebnis|lösung', // German
-  'a resposta|resposta', // Portuguese
-  'la risposta|risposta', // Italian
-  'het antwoord|antwoord', // Dutch
+  'правильный ответ|окончательный ответ|ответ', // Russian
+  'الإجابة الصحيحة|الإجابة النهائية|الجواب النهائي|الإجابة|الاجابة|الجواب', // Arabic
+  'सही उत्तर|अंतिम उत्तर|उत्तर|जवाब', // Hindi
+  'la réponse|réponse|die antwort|antwort|a resposta|resposta|la risposta|risposta|het antwoord', // French, German, Portuguese, Italian, Dutch
   'odpowiedź|odpověď|svar|svaret|vastaus|válasz|răspuns(?:ul)?|cevap|yanıt|відповідь|απάντηση|jawaban|jawapan',
-  'đáp án|câu trả lời|คำตอบ|উত্তর|پاسخ|جواب|תשובה|התשובה|பதில்|விடை|సమాధానం|ઉત્તર|ਉੱਤਰ|ഉത്തരം|ಉತ್ತರ|መልስ|amsa|azịza|impendulo',
+  'đáp án|câu trả lời|উত্তর|پاسخ|جواب|תשובה|התשובה|பதில்|விடை|సమాధానం|ઉત્તર|ਉੱਤਰ|ഉത്തരം|ಉತ್ತರ|መልስ|amsa|azịza|impendulo',
 ].join('|')
-const lettered = 'is the letter|is|are|es|son|est|ist|é|è|ni|jẹ́|là|adalah|ialah|este|är|er|wynosi'
+// Scripts without spaces, or with particles before: Japanese, Chinese, Korean, Thai.
+const joinedCues = '最終的な答え|正解|答え|解答|回答|最终答案|正确答案|答案|최종 답|정답|답|คำตอบ'
+// What may name a step as well: only where no answer is named.
+const weakCues =
+  'the result|result|option|choice|resultado|opción|matokeo|вариант|результат|الخيار|النتيجة|विकल्प|परिणाम|résultat|ergebnis|lösung|risultato|wynik'
+const joinedWeakCues = '選項|选项|選択肢|結果|结果|결과'
+const lettered = 'is the letter|is|are|es|son|est|ist|lautet|é|è|ni|jẹ́|là|adalah|ialah|este|är|er|wynosi|равен|равно'
 const unlettered = 'هي|هو|है|は、|は|が|是|为|為|은|는|이|คือ|হল'
-const cuePattern = new RegExp(
-  `(?<![\\p{L}\\p{M}])(?:${cues})(?![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{M}])[*_ ]{0,4}` +
-    `(?:(?:(?:${lettered})(?![\\p{L}\\p{M}])|(?:${unlettered})(?!\\p{M}))[*_ ]{0,4}(?:[:：][*_ ]{0,4})?|[:：=][*_ ]{0,4}|(?=[(\\[]?[\\p{Nd}$\\\\-]|[(\\[]?[A-Z][)\\]]?[.。]?\\s*(?:$|\\n)))`,
-  'giu',
-)
+
+/** Cues with what links them to an answer: a copula, a colon; or, behind a cue, a number or label that ends the line. */
+function cuePattern(spaced: string, joined: string): RegExp {
+  const letter = '\\p{Script=Latin}\\p{Script=Cyrillic}\\p{M}'
+  const copula = `(?:(?:${lettered})(?![\\p{L}\\p{M}])|(?:${unlettered})(?!\\p{M}))[*_ ]{0,4}(?:[:：][*_ ]{0,4})?`
+  const number = `(?=[(\\[]?[-$\\\\]?\\p{Nd}[^\\n]{0,24}(?:$|\\n))`
+  const label = `(?=[(\\[]?[A-Z][)\\]]?[.。]?\\s{0,20}(?:$|\\n))`
+  return new RegExp(
+    `(?:(?<![\\p{L}\\p{M}])[وف]?(?:${spaced})(?![${letter}])|(?:${joined}))[*_ ]{0,4}(?:${copula}|[:：=][*_ ]{0,4}|${number}|${label})`,
+    'giu',
+  )
+}
+
+const strongPattern = cuePattern(spacedCues, joinedCues)
+const weakPattern = cuePattern(weakCues, joinedWeakCues)
 
 const copulas = /(?:です|だ|である|でございます|입니다|이다|예요|이에요|है|हैं|हूँ)$/u
 const quotes = /^["“”„«»‘`*_\s]+|["“”„«»’`*_\s]+$/gu
@@ -83,7 +92,8 @@ export function extractAnswers(reply: string): ExtractedAnswers {
       'hashes',
       [...said.matchAll(/^[ \t]*####[ \t]*(\S[^\n]*)$/gm)].map(([, text]) => text),
     ) ??
-    found('cue', cued(said)) ??
+    found('cue', cued(said, strongPattern)) ??
+    found('cue', cued(said, weakPattern)) ??
     found('field', fieldOf(said))
   if (marked) return marked
   const lines = said.split('\n').filter((line) => /[\p{L}\p{N}\p{S}\\∅{[]/u.test(line))
@@ -148,9 +158,9 @@ function tagged(text: string): string[] {
 
 const sentenceEnd = /[。।۔։።]|[.!！](?=\s|["”»*]*$)|[؟?？]/u
 
-function cued(text: string): string[] {
+function cued(text: string, pattern: RegExp): string[] {
   const answers: string[] = []
-  for (const match of text.matchAll(cuePattern)) {
+  for (const match of text.matchAll(pattern)) {
     const start = match.index + match[0].length
     const span = text.slice(start, start + MOST_ANSWER)
     const line = (/^[\s*_]*\n+([^\n]+)/.exec(span)?.[1] ?? span.split('\n', 1)[0]).replace(/^[\s:：]+/u, '')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createRandom } from '../../core/index.js'
+import { createRandom, MyriadError } from '../../core/index.js'
 import { scoreTranscript } from '../combine.js'
 import { factoriesOf } from '../registry.js'
 import { transcriptOf } from '../sample.js'
@@ -36,6 +36,35 @@ for (const type of ANSWER_TYPES)
       assert.ok(verdict.score >= 0 && verdict.score <= 1)
     }
   })
+
+test('every expected answer is its own right answer', () => {
+  for (const { type, language, b, options } of pairs) {
+    if (type === 'regex') continue
+    const own = { ...options, type, language: options?.expectedLanguage ?? language }
+    assert.ok(sameAnswer(b, b, own).equal, `${type} ${language} ${b}`)
+  }
+})
+
+test('random pieces of answers: a verdict or an error of ours, never another', () => {
+  const random = createRandom(3)
+  const pieces = [...new Set(pairs.slice(0, 600).flatMap(({ a }) => [...a]))].concat(['\\frac', '\\sqrt', '\\boxed{', '\\begin{pmatrix}', '\\pm', 'sin', 'log', '####', 'Answer:', '\ud800', '\u0301', ' km', ' or ']) // prettier-ignore
+  const draw = (most: number): string =>
+    Array.from({ length: random.integer(1, most) }, () => random.pick(pieces)).join('')
+  for (let round = 0; round < 4000; round++) {
+    const type = random.pick(ANSWER_TYPES)
+    const [reply, expected, language] = [
+      draw(14),
+      draw(6),
+      random.pick(['en', 'de', 'ar', 'hi', 'ja', 'yo', 'xx', 'no tag', '']),
+    ]
+    try {
+      const { equal, score } = sameAnswer(reply, expected, { type, language })
+      assert.equal(score === 1, equal, JSON.stringify([reply, expected, type]))
+    } catch (error) {
+      if (!(error instanceof MyriadError && error.code === 'reward')) throw error
+    }
+  }
+})
 
 test('formulas that SymPy rewrote are equal, those it changed are not', () => {
   const url = new URL('../../../src/rewards/verifiable/math-pairs.fixture.json', import.meta.url)
