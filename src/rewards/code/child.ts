@@ -69,7 +69,7 @@ async function start(): Promise<void> {
 }
 
 async function runOne(
-  { limits, stdin }: ProgramRequest,
+  { limits, stdin, call, compileOnly }: ProgramRequest,
   wall: Wall,
   run: (context: RunContext) => Promise<RuntimeAnswer>,
 ): Promise<object> {
@@ -109,6 +109,8 @@ async function runOne(
   else if (late) answer = { ...answer, verdict: 'time-limit', detail: `more than ${limits.seconds} seconds` }
   else if (wall.memoryRefused() && answer.verdict !== 'ok')
     answer = { ...answer, verdict: 'memory-limit', detail: `more than ${limits.memoryMiB} MiB` }
+  else if (call && !compileOnly && answer.verdict === 'ok' && answer.value === undefined)
+    answer = { ...answer, verdict: 'runtime-error', detail: 'the program ended before its function returned' }
   if (answer.verdict !== 'ok') delete answer.value
   const stack = thrown instanceof Error && answer.verdict === 'sandbox-error' ? thrown.stack : undefined
   return { ...output.texts(), ...answer, seconds, stack }

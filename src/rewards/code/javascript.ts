@@ -120,21 +120,21 @@ function runIn(
     return { verdict: 'runtime-error', detail: firstLine(text) }
   }
 
-  const type = isModule(request.source) ? ('module' as const) : ('global' as const)
+  // A script, unless it only compiles as a module (import, export, await at the top).
+  const compiles = (text: string, type: 'global' | 'module') =>
+    vm.evalCode(text, 'program.js', { type, compileOnly: true })
   let { source } = request
-  if (type === 'module' && request.call) {
-    // A function that a module keeps to itself can be called too.
-    const root = request.call.name.split('.', 1)[0]
-    const open = `${source}\n;export { ${root} as __called }`
-    if (!vm.evalCode(open, 'program.js', { type, compileOnly: true }).error) source = open
-  }
-  const checked = vm.evalCode(source, 'program.js', { type, compileOnly: true })
-  if (checked.error) {
-    const answer = failed(checked.error)
-    return { ...answer, verdict: 'compile-error' }
-  }
+  let type: 'global' | 'module' = isModule(source) ? 'module' : 'global'
+  const checked = compiles(source, type)
+  if (checked.error && type === 'global' && !compiles(source, 'module').error) type = 'module'
+  else if (checked.error) return { ...failed(checked.error), verdict: 'compile-error' }
   if (request.compileOnly) return { verdict: 'ok', detail: '' }
 
+  if (type === 'module' && request.call) {
+    // A function that a module keeps to itself can be called too.
+    const open = `${source}\n;export { ${request.call.name.split('.', 1)[0]} as __called }`
+    if (!compiles(open, type).error) source = open
+  }
   const outcome = vm.evalCode(source, 'program.js', { type })
   if (outcome.error) return failed(outcome.error)
   const settled = settle(vm, outcome.value, hands, run, () => exited !== null)

@@ -146,8 +146,6 @@ function runIn(wasm: LuaWasm, request: ProgramRequest, run: RunContext): Omit<Ru
     return { verdict: 'ok', detail: '', value }
   } catch (error) {
     if (error instanceof Stopped) return { verdict: 'time-limit', detail: 'stopped' }
-    if (request.call && (error as { name?: string } | null)?.name === 'ExitStatus')
-      return { verdict: 'runtime-error', detail: 'the program ended before its function returned' }
     const status = (error as { name?: string; status?: number } | null)?.status
     if ((error as { name?: string } | null)?.name === 'ExitStatus')
       return status === 0 ? { verdict: 'ok', detail: '' } : { verdict: 'runtime-error', detail: `exit code ${status}` }

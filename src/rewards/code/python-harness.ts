@@ -42,8 +42,17 @@ class _Policy(asyncio.events._AbstractEventLoopPolicy if hasattr(asyncio.events,
     def new_event_loop(self):
         return _Loop()
 
+asyncio.run = asyncio.runners.run
+
 def _make():
-    loads, dumps = json.loads, json.dumps
+    loads, join = json.loads, ''.join
+    # All in C: a program that patches json or builtins does not touch it.
+    encoder = json.encoder.c_make_encoder(None, None, json.encoder.encode_basestring_ascii, None, ':', ',', False, False, True)
+    def dumps(value):
+        return join(encoder(value, 0))
+    sorted_, getattr_, callable_, dict_, list_, tuple_, set_, frozenset_, range_ = sorted, getattr, callable, dict, list, tuple, set, frozenset, range
+    Function, Module, ValueError_, TypeError_, NameError_, run_async, FileIO, Writer, Reader, Text = types.FunctionType, types.ModuleType, ValueError, TypeError, NameError, asyncio.run, io.FileIO, io.BufferedWriter, io.BufferedReader, io.TextIOWrapper
+    array_ = array.array
     os_open, os_read, os_write, os_close, unlink = os.open, os.read, os.write, os.close, os.unlink
     READ, WRITE = os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     compile_, exec_, isinstance_, type_, str_, int_, float_, len_ = compile, exec, isinstance, type, str, int, float, len
@@ -56,7 +65,7 @@ def _make():
         if value is None or value is True or value is False:
             return value
         if depth > 200:
-            raise ValueError('a value nested too deeply for JSON')
+            raise ValueError_('a value nested too deeply for JSON')
         if isinstance_(value, str_):
             return value
         if isinstance_(value, int_):
@@ -67,16 +76,16 @@ def _make():
             if value in (float_('inf'), float_('-inf')):
                 return 'Infinity' if value > 0 else '-Infinity'
             return value
-        if isinstance_(value, dict):
+        if isinstance_(value, dict_):
             return {key if isinstance_(key, str_) else dumps(plain(key)): plain(item, depth + 1) for key, item in value.items()}
-        if isinstance_(value, (list, tuple, deque, range, KeysView, ValuesView, array.array)):
+        if isinstance_(value, (list_, tuple_, deque, range_, KeysView, ValuesView, array_)):
             return [plain(item, depth + 1) for item in value]
-        if isinstance_(value, (set, frozenset)):
+        if isinstance_(value, (set_, frozenset_)):
             try:
-                return [plain(item, depth + 1) for item in sorted(value)]
-            except TypeError:
+                return [plain(item, depth + 1) for item in sorted_(value)]
+            except TypeError_:
                 return [plain(item, depth + 1) for item in value]
-        raise TypeError('a value of type ' + type_(value).__name__ + ' is no JSON value')
+        raise TypeError_('a value of type ' + type_(value).__name__ + ' is no JSON value')
 
     def read(path):
         fd = os_open(path, READ)
@@ -101,19 +110,19 @@ def _make():
         found = scope.get(first, scope)
         if found is scope:
             holder = scope.get('Solution')
-            found = getattr(holder(), first, None) if holder is not None else None
+            found = getattr_(holder(), first, None) if holder is not None else None
         for part in rest:
-            if isinstance_(found, type_) and isinstance_(found.__dict__.get(part), types.FunctionType):
+            if isinstance_(found, type_) and isinstance_(found.__dict__.get(part), Function):
                 found = found()
-            found = getattr(found, part, None)
-        if not callable(found):
-            raise NameError(name + ' is not a function of the program')
+            found = getattr_(found, part, None)
+        if not callable_(found):
+            raise NameError_(name + ' is not a function of the program')
         return found
 
     def streams():
         def out(fd):
-            return io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, 'w', closefd=False)), encoding='utf-8', errors='backslashreplace')
-        sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, 'r', closefd=False)), encoding='utf-8', errors='replace')
+            return Text(Writer(FileIO(fd, 'w', closefd=False)), encoding='utf-8', errors='backslashreplace')
+        sys.stdin = sys.__stdin__ = Text(Reader(FileIO(0, 'r', closefd=False)), encoding='utf-8', errors='replace')
         sys.stdout = sys.__stdout__ = out(1)
         sys.stderr = sys.__stderr__ = out(2)
 
@@ -125,7 +134,7 @@ def _make():
         answer = {'verdict': 'sandbox-error', 'detail': ''}
         streams()
         stdout, stderr = sys.stdout, sys.stderr
-        main = types.ModuleType('__main__')
+        main = Module('__main__')
         main.__builtins__ = builtins
         sys.modules['__main__'] = main
         sys.argv = ['program.py']
@@ -140,13 +149,13 @@ def _make():
                 if call is not None:
                     value = find(scope, call['name'])(*call['arguments'])
                     if type_(value).__name__ == 'coroutine':
-                        value = asyncio.run(value)
+                        value = run_async(value)
                     answer['value'] = dumps(plain(value))
             answer['verdict'] = 'ok'
         except SystemExit_ as error:
             code = error.code
             if code is not None and not isinstance_(code, int_):
-                print(code, file=stderr)
+                stderr.write(str_(code) + '\\n')
                 code = 1
             if code or request.get('call') is not None:
                 answer.update(verdict='runtime-error', detail='exit code ' + str_(code))
@@ -186,7 +195,6 @@ _harness = types.ModuleType('_harness')
 _harness.run = _make()
 sys.modules['_harness'] = _harness
 asyncio.events._event_loop_policy = _Policy()
-asyncio.run = asyncio.runners.run
 sys.path[:] = [p for p in sys.path if not p.startswith('/home')] + ['/home/pyodide']
 for _name in ('js', 'pyodide_js', 'pyodide', '_pyodide', '_pyodide_core', 'pyodide_core'):
     for _key in list(sys.modules):

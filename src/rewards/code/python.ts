@@ -167,8 +167,8 @@ async function bootPython(context: BootContext): Promise<LanguageRuntime> {
         if ((error as { name?: string } | null)?.name !== 'ExitStatus') throw error
         const { status } = error as { status: number }
         answer = {
-          verdict: status === 0 && !request.call ? 'ok' : 'runtime-error',
-          detail: status === 0 && !request.call ? '' : `exit code ${status}`,
+          verdict: status === 0 ? 'ok' : 'runtime-error',
+          detail: status === 0 ? '' : `exit code ${status}`,
           discard: true,
         }
       } finally {
@@ -188,13 +188,11 @@ async function bootPython(context: BootContext): Promise<LanguageRuntime> {
 }
 
 function answerIn(FS: EmscriptenFs, file: string): Omit<RuntimeAnswer, 'memoryBytes'> {
-  let text: string
   try {
-    text = FS.readFile(file, { encoding: 'utf8' }) as string
+    const { verdict, detail, value } = JSON.parse(FS.readFile(file, { encoding: 'utf8' }) as string) as RuntimeAnswer
+    return { verdict, detail, value }
   } catch {
-    // It was interrupted once more while it answered, or ran out of memory.
+    // It was interrupted once more while it answered, ran out of memory, or broke what the harness stands on.
     return { verdict: 'runtime-error', detail: 'the program ended without an answer', discard: true }
   }
-  const { verdict, detail, value } = JSON.parse(text) as RuntimeAnswer
-  return { verdict, detail, value }
 }

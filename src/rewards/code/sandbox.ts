@@ -117,7 +117,7 @@ export function createSandbox(adapter: LanguageAdapter, options: SandboxOptions 
     busy--
     slot.runs++
     const seconds = (performance.now() - started) / 1000
-    if (answer.kind === 'answer') {
+    if (answer.kind === 'answer' && answer.verdict !== 'sandbox-error') {
       const { kind: _, discard, ...result } = answer
       if (discard || result.verdict === 'forbidden') drop(child)
       else await keep(slot)
@@ -126,14 +126,18 @@ export function createSandbox(adapter: LanguageAdapter, options: SandboxOptions 
       drop(child)
       if (answer.kind === 'killed')
         resolve(stopped('time-limit', `more than ${request.limits.seconds} seconds`, seconds))
-      // One death may be the machine's; two of one program are the program's.
-      else if (++waiting.deaths < 2 && !closed) queue.unshift(waiting)
-      else if (closed) resolve(sandboxError('the sandbox was closed'))
-      else if (/heap out of memory|allocation fail|SIGABRT|SIGTRAP/i.test(answer.how))
-        resolve(stopped('memory-limit', 'the process ran out of memory twice', seconds))
-      else resolve(stopped('runtime-error', `the process died twice: ${answer.how}`.slice(0, 300), seconds))
+      else lost(waiting, answer.kind === 'answer' ? answer.detail : answer.how, seconds)
     }
     serve()
+  }
+
+  /** One death may be the machine's; two of one program, each in a process that ran the canary, are the program's. */
+  function lost(waiting: Waiting, how: string, seconds: number): void {
+    if (closed) waiting.resolve(sandboxError('the sandbox was closed'))
+    else if (++waiting.deaths < 2) queue.unshift(waiting)
+    else if (/heap out of memory|allocation fail|SIGABRT|SIGTRAP/i.test(how))
+      waiting.resolve(stopped('memory-limit', 'the process ran out of memory twice', seconds))
+    else waiting.resolve(stopped('runtime-error', `ended the sandbox twice: ${how}`.slice(0, 300), seconds))
   }
 
   async function keep(slot: { child: SandboxChild; runs: number }): Promise<void> {

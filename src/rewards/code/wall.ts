@@ -184,8 +184,8 @@ export function raiseWall(rules: WallRules): Wall {
     async instantiateStreaming() {
       throw new Error('streaming is not for sandboxes')
     },
-    async compileStreaming() {
-      throw new Error('streaming is not for sandboxes')
+    async compileStreaming(source: Promise<{ arrayBuffer(): Promise<ArrayBuffer> }>) {
+      return WebAssembly.compile(new Uint8Array(await (await source).arrayBuffer()))
     },
     Instance: class extends Instance {
       constructor(module: object, imports?: Imports) {
