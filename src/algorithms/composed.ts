@@ -181,6 +181,7 @@ export function mergeNeeds(all: readonly Needs[], where = 'algorithm'): Needs {
   }
   const [reference, teacher] = [one('reference'), one('teacher')]
   const alternatives = Math.max(0, ...all.map((needs) => needs.alternatives ?? 0))
+  const continuations = Math.max(0, ...all.map((needs) => needs.continuations ?? 0))
   const any = (field: 'old' | 'values' | 'demonstrations' | 'greedy'): boolean => all.some((needs) => needs[field])
   return {
     ...(reference !== undefined && { reference }),
@@ -189,6 +190,7 @@ export function mergeNeeds(all: readonly Needs[], where = 'algorithm'): Needs {
     ...(any('values') && { values: true }),
     ...(any('demonstrations') && { demonstrations: true }),
     ...(any('greedy') && { greedy: true }),
+    ...(continuations > 0 && { continuations }),
     ...(alternatives > 0 && { alternatives }),
   }
 }

@@ -10,6 +10,8 @@ export interface Trajectory {
   tokens: number[]
   /** 1 on tokens the policy sampled in this episode. */
   mask: Uint8Array
+  /** 1 on tokens of replies that were given to it as a beginning, where any were; they are not sampled: [tokens]. */
+  given?: Uint8Array
   /** Log-probabilities reported when sampling; 0 where mask is 0. */
   logprobs: Float32Array
   messages: Message[]
@@ -35,6 +37,8 @@ export interface Group {
   trajectories: Trajectory[]
   /** Reward of a greedy reply that is not trained on; undefined where none was asked for, or it was dropped. */
   greedyReward?: number
+  /** Episodes that go on from the beginning of a demonstration, where asked for; they are not among `trajectories`. */
+  continuations?: readonly Trajectory[]
 }
 
 /** From the groups of a step to one number per token of each trajectory: [group][trajectory][token]. */
@@ -63,6 +67,8 @@ export interface Needs {
   demonstrations?: boolean
   /** A greedy reply to each problem beside the sampled ones: `greedyReward` of groups. */
   greedy?: boolean
+  /** So many episodes of each problem that go on from the beginning of a demonstration: `continuations` of groups. */
+  continuations?: number
 }
 
 /** What a step is learnt in. Every random choice derives from `seed` and `step`. */
@@ -96,6 +102,14 @@ export interface Algorithm {
   loss: Loss
   needs: Needs
   learn(groups: readonly Group[], context?: LearnContext): Lesson
+  /**
+   * Where `needs.continuations` are played: how many of the solver's tokens a continuation is given. At least the last one is
+   * left to it. Called before `learn` with the same step, seed and state.
+   *
+   * @param length of the solver's tokens in the demonstration
+   * @param index that of the continuation in its group
+   */
+  prefixLength?(length: number, context: LearnContext, group: number, index: number): number
   /** Called once the sequences hold what `needs` asked for, before they are shared out among optimizer steps. */
   refine?(sequences: readonly TrainSequence[], context?: LearnContext): TrainSequence[]
   /** The sequences of one optimizer batch, with aggregation weights. */

@@ -64,6 +64,10 @@ export class Player {
   private readonly tokens: number[]
   private readonly mask: number[]
   private readonly logprobs: number[]
+  /** 1 on tokens of replies that were given: [tokens] */
+  private readonly given: number[]
+  /** The beginning of the next reply. */
+  private beginning: readonly number[] = []
   /** Of each turn; undefined where the task does not say: [turns] */
   private readonly earned: (number | undefined)[] = []
   private stopReason: StopReason = 'context'
@@ -84,6 +88,7 @@ export class Player {
     }
     this.mask = this.tokens.map(() => 0)
     this.logprobs = this.tokens.map(() => 0)
+    this.given = this.tokens.map(() => 0)
   }
 
   /** The messages before the first reply. */
@@ -114,13 +119,30 @@ export class Player {
       this.outcome = TRUNCATED
       return null
     }
+    const longest = Math.min(options.task.maxReplyTokens, options.limits.maxReplyTokens ?? Infinity)
     return {
       id: options.id,
       tokens: [...tokens],
-      maxTokens: Math.min(options.task.maxReplyTokens, options.limits.maxReplyTokens ?? Infinity, room),
+      maxTokens: Math.max(1, Math.min(longest - this.beginning.length, room)),
       seed: deriveSeed(...options.seedPath, turn),
       temperature: options.temperature,
     }
+  }
+
+  /**
+   * Gives replies to go on from, as tokens: whole ones that end with a stop token, which the task answers, and the beginning of
+   * the next one, which may be empty.
+   *
+   * @throws Drop as `take` does
+   */
+  async begin(whole: readonly (readonly number[])[], beginning: readonly number[]): Promise<void> {
+    for (const tokens of whole) {
+      this.push(tokens, 'given')
+      await this.answer(tokens)
+    }
+    if (this.outcome) return
+    this.push(beginning, 'given')
+    this.beginning = beginning
   }
 
   /**
@@ -129,16 +151,18 @@ export class Player {
    * @throws Drop when the task throws, does not answer in time, goes on past its own turn limit, or pays what is not finite
    */
   async take(completion: Completion): Promise<void> {
-    const { chat, task } = this.options
-    const { tokenizer } = chat
-    for (const [i, token] of completion.tokens.entries()) {
-      this.tokens.push(token)
-      this.mask.push(1)
-      this.logprobs.push(completion.logprobs[i])
-    }
+    this.push(completion.tokens, 'sampled', completion.logprobs)
     this.stopReason = completion.stopReason
     this.version = completion.version
-    const reply = tokenizer.decode(completion.tokens)
+    await this.answer([...this.beginning, ...completion.tokens])
+    this.beginning = []
+  }
+
+  /** Lets the task answer a reply whose tokens are there already. */
+  private async answer(tokens: readonly number[]): Promise<void> {
+    const { chat, task } = this.options
+    const { tokenizer } = chat
+    const reply = tokenizer.decode(tokens)
     this.replies.push(reply)
     this.messages.push({ role: 'assistant', content: reply })
     const turn = await this.respond(reply)
@@ -151,7 +175,7 @@ export class Player {
     if (this.replies.length >= task.maxTurns) {
       throw new Drop('turn-limit', `task "${task.id}" did not end after its ${task.maxTurns} turns`)
     }
-    const last = completion.tokens.at(-1)
+    const last = tokens.at(-1)
     this.append(turn.messages, last !== undefined && tokenizer.stopTokens.includes(last))
   }
 
@@ -165,6 +189,7 @@ export class Player {
       problem,
       tokens,
       mask: Uint8Array.from(this.mask),
+      ...(this.given.includes(1) && { given: Uint8Array.from(this.given) }),
       logprobs: Float32Array.from(this.logprobs),
       messages,
       replies,
@@ -176,13 +201,18 @@ export class Player {
     }
   }
 
+  private push(tokens: readonly number[], by: 'sampled' | 'given' | 'world', logprobs?: readonly number[]): void {
+    for (const [i, token] of tokens.entries()) {
+      this.tokens.push(token)
+      this.mask.push(by === 'sampled' ? 1 : 0)
+      this.given.push(by === 'given' ? 1 : 0)
+      this.logprobs.push(logprobs?.[i] ?? 0)
+    }
+  }
+
   private append(messages: readonly Message[], closed: boolean): void {
     try {
-      for (const token of this.options.chat.continuation(messages, { closed })) {
-        this.tokens.push(token)
-        this.mask.push(0)
-        this.logprobs.push(0)
-      }
+      this.push(this.options.chat.continuation(messages, { closed }), 'world')
     } catch (error) {
       const message = `task "${this.options.task.id}": its messages do not fit the chat format: ${messageOf(error)}`
       throw new Drop('task-error', message, { cause: error })

@@ -18,6 +18,8 @@ export interface RolloutItem {
   turnRewards?: boolean
   /** Play it once more, greedily, for `greedyReward` of its group. */
   greedy?: boolean
+  /** Replies to go on from, as tokens: whole ones, and the beginning of the next. */
+  begin?: { whole: readonly (readonly number[])[]; beginning: readonly number[] }
 }
 
 export interface RolloutOptions {
@@ -115,10 +117,12 @@ export async function rollout(options: RolloutOptions): Promise<Rollout> {
           id,
         })
         players.set(id, { player, item, group, index })
+        if (item.begin) await player.begin(item.begin.whole, item.begin.beginning)
         const request = player.request()
         if (request) requests.push(request)
         else finish(id)
       } catch (error) {
+        players.delete(id)
         drop(item.task, error)
         end(group)
       }

@@ -67,7 +67,7 @@ export class Supply {
   /** Solved conversations for the groups of a step, where any are needed. */
   async demonstrate(groups: readonly Group[], step: number): Promise<(Demonstration | null)[] | undefined> {
     const { needs, chat, policy, config, tasks } = this.options
-    if (!needs.demonstrations && needs.teacher !== 'privileged') return undefined
+    if (!needs.demonstrations && !needs.continuations && needs.teacher !== 'privileged') return undefined
     return demonstrateAll(groups, (id) => tasks.find(({ task }) => task.id === id)!.task, {
       chat,
       contextLength: policy.contextLength,

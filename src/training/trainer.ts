@@ -7,6 +7,7 @@ import type { Policy } from '../policy/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { loadCheckpoint, saveCheckpoint, saveFinal } from './checkpoint.js'
 import type { TrainConfig } from './config.js'
+import { playContinuations } from './continue.js'
 import { learn, NO_UPDATE } from './learn.js'
 import { episodeRecords, stepMetrics } from './metrics.js'
 import { playStep } from './play.js'
@@ -80,7 +81,8 @@ export class Trainer {
     const { config, run, policy, chat, parts, supply } = this.context
     const { algorithm, curriculum } = parts
     const started = performance.now()
-    const { play, groups } = await playStep({ ...parts, needs: algorithm.needs, policy, chat, config, step })
+    const playing = { ...parts, policy, chat, config, step }
+    const { play, groups } = await playStep({ ...playing, needs: algorithm.needs })
     curriculum.observe(play.groups)
     const demonstrations = await supply.demonstrate(groups, step)
     const context: LearnContext = {
@@ -89,7 +91,10 @@ export class Trainer {
       state: this.state.algorithm,
       ...(algorithm.needs.demonstrations && { demonstrations }),
     }
-    const lesson = algorithm.learn(groups, context)
+    const taught = algorithm.needs.continuations
+      ? await playContinuations(groups, demonstrations ?? [], algorithm, context, playing, play)
+      : groups
+    const lesson = algorithm.learn(taught, context)
     const played = performance.now()
     const poisoned = play.dropped.find(({ reason }) => reason === 'reward-not-finite')
     // A task or reward that always fails teaches nothing: steps without a single episode end the run as bad ones do.

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { createRandom, deriveSeed, MyriadError, type Random } from '../../core/index.js'
 import type { TrainSequence } from '../../policy/types.js'
 import { hasVariance, normalizeGroup } from '../advantages.js'
-import { FIRST_STEP, weigh } from '../compose.js'
+import { FIRST_STEP, sequenceOf, weigh } from '../compose.js'
 import { objective } from '../objective.js'
 import { dualClipLoss } from '../policy-gradient/clip.js'
-import type { Algorithm } from '../types.js'
+import type { Algorithm, LearnContext } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
 import { mix } from './shown.js'
 
@@ -76,16 +76,18 @@ export const prefixRft = objective({
   name: 'prefix-rft',
   family: 'supervised',
   summary:
-    'RL on rollouts, and on the uncertain tokens of a prefix of the demonstration, which shortens as training goes on.',
+    'RL on rollouts, on ones that go on from a prefix of the demonstration, and on the uncertain tokens of that prefix, which shortens as training goes on.',
   formula:
     'prefix of floor(l |y*|) tokens, l ~ U(low_t, high);  A_prefix = R - mean of rollouts;  top entropyShare of its tokens',
   reference:
-    "Prefix-RFT, arXiv 2507.01679, and its authors' code. Ours: the loop does not sample continuations of a prefix, so the prefix has the demonstration's reward; with continuations: prefixAdvantages",
-  standing: 'ours',
-  use: 'Demonstrations of which the beginning matters most. Without continuations it is weaker than the paper.',
+    "Prefix-RFT, arXiv 2507.01679, and its authors' code. Ours: prefix and continuation are two sequences; without continuations (0, or all dropped) the prefix has the demonstration's reward",
+  standing: 'source',
+  use: 'Problems too hard to be solved from the start, whose solutions the task can show.',
   rows: ['B150'],
   options: z.strictObject({
-    /** What the demonstration's reward is taken to be. */
+    /** Episodes of each problem that go on from the prefix. */
+    continuations: z.int().min(0).default(1),
+    /** What the reward of a prefix that none goes on from is taken to be. */
     demonstrationReward: z.number().default(1),
     high: z.number().min(0).max(1).default(0.95),
     low: z.number().min(0).max(1).default(0.05),
@@ -102,30 +104,49 @@ export const prefixRft = objective({
     fixedLength: z.number().positive().optional(),
   }),
   make: (options): Algorithm => {
+    const { continuations } = options
+    const lengthOf = (length: number, { seed, step }: LearnContext, group: number): number => {
+      const random = createRandom(deriveSeed(seed, 'prefix-rft', step, group))
+      return Math.min(prefixLength(length, options, step, random), length - 1)
+    }
     const base = mix({
       name: 'prefix-rft',
-      needs: { demonstrations: true, old: true },
+      needs: { demonstrations: true, old: true, ...(continuations > 0 && { continuations }) },
       loss: dualClipLoss(options),
       weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
       refine: (sequences) => sequences.map((sequence) => uncertain(sequence, options.entropyShare)),
-      teach: (group, shown) => {
+      teach: (group, shown, _, g) => {
         const rewards = group.trajectories.map(({ reward }) => reward)
-        const { free, prefix } = prefixAdvantages(rewards, [options.demonstrationReward], options)
+        const played = group.continuations ?? []
+        const reached = played.length > 0 ? played.map(({ reward }) => reward) : [options.demonstrationReward]
+        const advantages = prefixAdvantages(rewards, reached, options)
+        // The prefix is the same in all of them.
+        const prefix = advantages.prefix.reduce((sum, advantage) => sum + advantage, 0)
         return {
-          samples: hasVariance(group) ? free : null,
-          demonstration: shown && prefix[0] !== 0 ? prefix[0] : null,
+          samples: hasVariance(group) ? advantages.free : null,
+          demonstration: shown && prefix !== 0 ? prefix : null,
+          further: played.flatMap((trajectory, i) => {
+            const advantage = advantages.continuations[i]
+            if (advantage === 0) return []
+            return [
+              sequenceOf(
+                trajectory,
+                g,
+                Float32Array.from(trajectory.mask, (own) => (own ? advantage : 0)),
+              ),
+            ]
+          }),
         }
       },
     })
     return {
       ...base,
+      prefixLength: lengthOf,
       learn: (groups, context = FIRST_STEP) => {
         const demonstrations = context.demonstrations?.map((shown, g) => {
           if (!shown) return null
-          const random = createRandom(deriveSeed(context.seed, 'prefix-rft', context.step, g))
           const places = [...shown.mask.keys()].filter((t) => shown.mask[t])
-          const end = prefixLength(places.length, options, context.step, random)
-          const kept = new Set(places.slice(0, end))
+          const kept = new Set(places.slice(0, lengthOf(places.length, context, g)))
           return { tokens: shown.tokens, mask: shown.mask.map((_, t) => (kept.has(t) ? 1 : 0)) }
         })
         return base.learn(groups, { ...context, demonstrations })

@@ -80,6 +80,8 @@ export interface Taught {
   /** Factors of the weights of sampled and of demonstrated tokens (1). */
   sampleFactor?: number
   demonstrationFactor?: number
+  /** Sequences of the group beside its trajectories, with advantages. */
+  further?: readonly TrainSequence[]
 }
 
 export interface MixOptions {
@@ -143,6 +145,7 @@ function learn({ needs, teach }: MixOptions, groups: readonly Group[], context: 
       add(demonstrationSequence(shown, group.problem, g, demonstration), -1, demonstrationFactor)
       lesson.metrics!.demonstrations++
     }
+    for (const sequence of taught.further ?? []) add(sequence, -1, 1)
   })
   return lesson
 }

@@ -501,6 +501,28 @@ test('prefixes shorten by a cosine, and only their most uncertain tokens are lea
   assert.throws(() => algorithm.refine!(sequences), { code: 'usage' })
 })
 
+test('what went on from a prefix says what the prefix is worth, and is learnt itself', () => {
+  const long: Shown = { tokens: Array.from({ length: 21 }, (_, t) => t), mask: new Uint8Array(21).fill(1, 1) }
+  const algorithm = make(supervised.prefixRft, { high: 0.5, continuations: 2, normalization: 'mean' })
+  assert.equal(algorithm.needs.continuations, 2)
+  const context = contextWith([long])
+  assert.equal(algorithm.prefixLength!(20, context, 0, 0), 10)
+  assert.equal(algorithm.prefixLength!(1, context, 0, 0), 0, 'the last token is left to the policy')
+  const continuations = [testGroup([0.5, 1]).trajectories].flat()
+  const { sequences, origins } = algorithm.learn([{ ...testGroup([0, 1]), continuations }], context)
+  const advantages = sequences.map(({ advantages: row, mask }) => row[mask.indexOf(1)])
+  close(advantages, [-0.5, 0.5, 0.25, -0.25, 0.25])
+  assert.deepEqual(
+    origins.map(({ trajectory }) => trajectory),
+    [0, 1, -1, -1, -1],
+  )
+  assert.deepEqual(
+    sequences.map(({ info }) => info!.role),
+    ['sample', 'sample', 'demonstration', 'sample', 'sample'],
+  )
+  assert.equal(make(supervised.prefixRft, { continuations: 0 }).needs.continuations, undefined)
+})
+
 test('SRFT weighs demonstrations by exp(-H) and right samples by exp(H), or exp(-H)', () => {
   const weightsFor = (options: object): Record<string, number> => {
     const algorithm = make(supervised.srft, options)
