@@ -6,8 +6,10 @@ import { normalizeText } from '../../text/index.js'
  */
 export const refusalPhrases: Readonly<Record<string, readonly string[]>> = {
   en: [
-    "i can't help",
-    'i cannot help',
+    "i can't help you",
+    "i can't help with",
+    'i cannot help you',
+    'i cannot help with',
     "i can't assist",
     'i cannot assist',
     "i'm unable to",

@@ -71,7 +71,7 @@ test('objects are found in prose, thoughts and fences, and hostile text takes no
   const started = performance.now()
   for (const text of ['{'.repeat(1e6), '{"a":'.repeat(3e5), `{"a":1${','.repeat(1e5)}${' '.repeat(1e5)}`])
     jsonObjectsIn(text)
-  assert.ok(performance.now() - started < 5000)
+  assert.ok(performance.now() - started < 20_000)
 })
 
 test('a verdict is the last object with the id of the question; anything else is refused', () => {
