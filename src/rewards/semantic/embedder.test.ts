@@ -16,6 +16,7 @@ import {
   meanOfNearest,
   openModelEmbedder,
   openTextModel,
+  radiiOf,
   remembering,
   wordsOf,
   type Vector,
@@ -178,6 +179,8 @@ test('CSLS is that of the formula in numpy; a rank counts what does as well', ()
   values.forEach((row, i) =>
     row.forEach((value, j) => assert.equal(rank(i, j), 1 + row.filter((other) => other > value).length)),
   )
+  radiiOf(y, k).forEach((radius, j) => assert.ok(Math.abs(radius - meanOfNearest(y[j], y.toSpliced(j, 1), k)) < 1e-6))
+  assert.deepEqual(radiiOf([x[0]], k), [0])
   const twin: Vector = Float32Array.of(1, 0)
   assert.equal(cslsRank(twin, { vector: twin, radius: 0.5 }, [twin, twin], [0.5, 0.5]), 3)
 })

@@ -10,7 +10,7 @@ import { alignWords, ALIGNMENTS, coverageF1, wordsOf, type AlignmentPair } from 
 import { batchedReward } from './batched.js'
 import { isVisible, type Embedder } from './embedder.js'
 import { POOLINGS } from './sentence-config.js'
-import { aboveFloor, csls, cslsRank, meanOfNearest, nearestReference, type Likened } from './similarity.js'
+import { aboveFloor, csls, cslsRank, meanOfNearest, nearestReference, radiiOf, type Likened } from './similarity.js'
 import { openTextModel, type TextModel } from './text-model.js'
 import type { Vector } from './vectors.js'
 
@@ -159,8 +159,7 @@ interface Background {
 
 async function backgroundVectors(embedder: Embedder, texts: readonly string[], k: number): Promise<Background> {
   const vectors = await embedder.embed(texts)
-  const radii = vectors.map((vector, i) => meanOfNearest(vector, vectors.toSpliced(i, 1), k))
-  return { texts, vectors, radii }
+  return { texts, vectors, radii: radiiOf(vectors, k) }
 }
 
 function backgroundOf({ background, backgroundFile }: z.output<typeof retrievalOptions>): readonly string[] {

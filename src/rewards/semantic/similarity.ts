@@ -1,6 +1,6 @@
 import { MyriadError } from '../../core/index.js'
 import { isVisible, type Embedder } from './embedder.js'
-import { cosine, type Vector } from './vectors.js'
+import { cosine, dot, normalized, type Vector } from './vectors.js'
 
 /** A reply and what it is likened to. */
 export interface Likened {
@@ -40,13 +40,39 @@ export function aboveFloor(value: number, floor: number): number {
   return Math.min(1, Math.max(0, (value - floor) / (1 - floor)))
 }
 
+/** Mean of the k largest values; of all where there are fewer; 0 of none. */
+export function meanOfLargest(values: ArrayLike<number>, k: number): number {
+  // Ascending, at most k: few values get past the first.
+  const largest: number[] = []
+  for (let i = 0; i < values.length; i++) {
+    if (largest.length === k && values[i] <= largest[0]) continue
+    let at = largest.length
+    while (at > 0 && largest[at - 1] > values[i]) at--
+    largest.splice(at, 0, values[i])
+    if (largest.length > k) largest.shift()
+  }
+  return largest.length === 0 ? 0 : largest.reduce((sum, value) => sum + value, 0) / largest.length
+}
+
 /** Mean cosine of a vector with its k nearest of others; fewer where there are fewer; 0 of none. */
 export function meanOfNearest(vector: Vector, others: readonly Vector[], k: number): number {
-  const nearest = others
-    .map((other) => cosine(vector, other))
-    .sort((a, b) => b - a)
-    .slice(0, k)
-  return nearest.length === 0 ? 0 : nearest.reduce((sum, value) => sum + value, 0) / nearest.length
+  return meanOfLargest(
+    others.map((other) => cosine(vector, other)),
+    k,
+  )
+}
+
+/**
+ * {@link meanOfNearest} of every one of many texts among the others: their radii, which tell hubs. It takes the square of their
+ * number.
+ */
+export function radiiOf(vectors: readonly Vector[], k: number): number[] {
+  const units = vectors.map(normalized)
+  const cosines = new Float64Array(Math.max(0, units.length - 1))
+  return units.map((unit, i) => {
+    for (let j = 0; j < units.length; j++) if (j !== i) cosines[j < i ? j : j - 1] = dot(unit, units[j])
+    return meanOfLargest(cosines, k)
+  })
 }
 
 /**

@@ -175,6 +175,27 @@ test('two heads are regressed on ratings with gaps, over vectors that are given'
   await assert.rejects(() => openRewardModel(folder), /vectors that are given/)
 })
 
+test('heads may be parts of their own, weighted as in the one score', async () => {
+  const ratings = politePairs(40, createRandom(11)).flatMap(({ prompt, chosen, rejected }) => [
+    { prompt, reply: chosen, ratings: [1, chosen.length / 10] },
+    { prompt, reply: rejected, ratings: [0, rejected.length / 10] },
+  ])
+  const featurizer = await openFeaturizer({ kind: 'apart', embedder: ngrams })
+  const { model } = await trainRewardModel(
+    { kind: 'ratings', ratings },
+    { featurizer, heads: ['kind', 'long'], headWeights: [1, -0.1], epochs: 5 },
+  )
+  const folder = temporary()
+  saveRewardModel(folder, model)
+  const transcript = transcriptOf({ prompt: 'today', reply: 'thank you' })
+  const parts = (await learnedReward({ model: folder, parts: true }).score(transcript)) as Record<string, number>
+  const whole = (await learnedReward({ model: folder }).score(transcript)) as number
+  assert.deepEqual(Object.keys(parts), ['kind', 'long'])
+  assert.ok(Math.abs(parts.kind + parts.long - whole) < 1e-9 && parts.long !== 0)
+  const standard = (await learnedReward({ model: folder, scale: 'standard' }).score(transcript)) as number
+  assert.ok(Math.abs(standard * model.description.spread - whole) < 1e-9)
+})
+
 test('experts that a router chooses among learn what one linear head cannot: categories of opposite taste', async () => {
   const random = createRandom(6)
   const table: Record<string, Float32Array> = {}
