@@ -43,7 +43,7 @@ export function clippedLoss(options: ClippedLossOptions = {}): Loss {
 
 function evaluateClipped(tokens: LossTokens, spec: ClippedLossSpec): LossResult {
   const { logprobs, oldLogprobs, referenceLogprobs, advantages, weights } = tokens
-  if (spec.klCoefficient !== 0 && !referenceLogprobs) {
+  if (spec.klCoefficient !== 0 && !referenceLogprobs && logprobs.length > 0) {
     throw new MyriadError('usage', 'klCoefficient is not 0 but the batch holds no reference logprobs; score it first')
   }
   const count = logprobs.length

@@ -1,3 +1,4 @@
+import { MyriadError } from '../core/index.js'
 import type { Loss } from '../policy/types.js'
 
 /**
@@ -5,6 +6,7 @@ import type { Loss } from '../policy/types.js'
  * its aggregation weight c in front. The gradient is -c A. With rewards as advantages this is REINFORCE (Williams 1992)
  * on the policy's own samples.
  *
+ * @throws MyriadError 'numeric' from `evaluate` where the value is not finite
  * @example policy.update(batch, { loss: crossEntropy(), learningRate: 1e-3 })
  */
 export function crossEntropy(): Loss {
@@ -13,7 +15,13 @@ export function crossEntropy(): Loss {
     compiled: { kind: 'linear' },
     evaluate: ({ logprobs, advantages, weights }) => {
       const gradient = weights.map((weight, t) => -weight * advantages[t])
-      return { value: gradient.reduce((sum, slope, t) => sum + slope * logprobs[t], 0), gradient, metrics: {} }
+      const value = gradient.reduce((sum, slope, t) => sum + slope * logprobs[t], 0)
+      if (!Number.isFinite(value)) {
+        const t = gradient.findIndex((slope, at) => !Number.isFinite(slope * logprobs[at]))
+        const where = t < 0 ? 'the sum overflows' : `token ${t}: logprob ${logprobs[t]}, advantage ${advantages[t]}`
+        throw new MyriadError('numeric', `cross-entropy is not finite: ${where}`)
+      }
+      return { value, gradient, metrics: {} }
     },
   }
 }

@@ -6,6 +6,7 @@ import { objective, type Selection } from '../objective.js'
 import type { AdvantageEstimator } from '../types.js'
 import { AGGREGATIONS } from '../weights.js'
 import { MyriadError } from '../../core/index.js'
+import { tokenLoss } from '../policy-gradient/token-loss.js'
 import { turnSpans } from './turns.js'
 
 /**
@@ -60,24 +61,16 @@ export function pivotalAdvantages(rewards: readonly number[], amplification = 3)
  * Source: arXiv 2601.03715 and its repository.
  */
 export function mirrorDescentLoss({ tau = 1, klCoefficient = 0 }: { tau?: number; klCoefficient?: number } = {}): Loss {
-  return {
-    name: 'mirror-descent',
-    evaluate: ({ logprobs, referenceLogprobs, advantages, weights }) => {
-      if (klCoefficient !== 0 && !referenceLogprobs && logprobs.length > 0) {
-        throw new MyriadError(
-          'usage',
-          'klCoefficient is not 0 but the batch holds no reference logprobs; score it first',
-        )
-      }
-      let value = 0
-      const gradient = logprobs.map((logprob, t) => {
-        const d = klCoefficient !== 0 ? logprob - referenceLogprobs![t] : 0
-        value += weights[t] * ((-advantages[t] * logprob) / (1 + tau) + (klCoefficient * d * d) / 2)
-        return weights[t] * (-advantages[t] / (1 + tau) + klCoefficient * d)
-      })
-      return { value, gradient, metrics: {} }
-    },
-  }
+  return tokenLoss('mirror-descent', ({ logprobs, referenceLogprobs, advantages }, t) => {
+    if (klCoefficient !== 0 && !referenceLogprobs) {
+      throw new MyriadError('usage', 'klCoefficient is not 0 but the batch holds no reference logprobs; score it first')
+    }
+    const d = klCoefficient !== 0 ? logprobs[t] - referenceLogprobs![t] : 0
+    return {
+      value: (-advantages[t] * logprobs[t]) / (1 + tau) + (klCoefficient * d * d) / 2,
+      slope: -advantages[t] / (1 + tau) + klCoefficient * d,
+    }
+  })
 }
 
 const estimator =

@@ -30,7 +30,7 @@ export interface LolOptions {
 export function lolLoss({ ratio, clip }: LolOptions): Loss {
   return weightedLikelihood('a-lol', (tokens) => {
     const { logprobs, referenceLogprobs } = tokens
-    if (ratio === 'none') return { factors: new Float64Array(logprobs.length).fill(1) }
+    if (ratio === 'none' || logprobs.length === 0) return { factors: new Float64Array(logprobs.length).fill(1) }
     if (!referenceLogprobs) throw new MyriadError('usage', 'A-LoL with a ratio needs reference logprobs')
     const logRatios = logprobs.map((logprob, t) => logprob - referenceLogprobs[t])
     if (ratio === 'sequence')

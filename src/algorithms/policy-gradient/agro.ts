@@ -25,6 +25,7 @@ export function agroLoss(beta: number): Loss {
     name: 'agro',
     evaluate: (tokens) => {
       const { logprobs, referenceLogprobs, sequences } = tokens
+      if (logprobs.length === 0) return { value: 0, gradient: new Float64Array(), metrics: {} }
       if (!referenceLogprobs || !sequences)
         throw new MyriadError('usage', 'agro needs reference logprobs and what each sequence is')
       const groups = new Map<number, { span: Span; q: number }[]>()

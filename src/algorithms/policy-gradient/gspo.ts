@@ -5,7 +5,7 @@ import { objective } from '../objective.js'
 import { clipOptions, clippedTerm, type ClipRange } from './clip.js'
 import { klOptions } from './kl.js'
 import { aggregationOptions, method } from './method-options.js'
-import { sequenceLoss, spansOf } from './token-loss.js'
+import { sequenceLoss, spansOf, tokenLoss } from './token-loss.js'
 
 function meanLogRatio(
   { logprobs, oldLogprobs }: { logprobs: Float64Array; oldLogprobs: Float64Array },
@@ -45,21 +45,11 @@ export function gspoTokenLoss(range: ClipRange): Loss {
   return {
     name: 'gspo-token',
     evaluate: (tokens) => {
-      const { advantages, weights } = tokens
-      const gradient = new Float64Array(advantages.length)
-      const metrics = { clipFraction: 0, ratio: 0 }
-      let value = 0
-      for (const span of spansOf(tokens)) {
-        const logRatio = meanLogRatio(tokens, span)
-        for (let t = span.start; t < span.end; t++) {
-          const term = clippedTerm(logRatio, advantages[t], range)
-          value += weights[t] * term.value
-          gradient[t] = weights[t] * term.slope
-          metrics.clipFraction += Number(term.clipped) / advantages.length
-          metrics.ratio += term.ratio! / advantages.length
-        }
-      }
-      return { value, gradient, metrics }
+      const logRatios = new Float64Array(tokens.logprobs.length)
+      for (const span of spansOf(tokens)) logRatios.fill(meanLogRatio(tokens, span), span.start, span.end)
+      return tokenLoss('gspo-token', ({ advantages }, t) => clippedTerm(logRatios[t], advantages[t], range)).evaluate(
+        tokens,
+      )
     },
   }
 }

@@ -20,9 +20,11 @@ export function clippedValueLoss(range: number | null): Loss {
     reads: { values: true },
     evaluate: ({ values, oldValues, returns, weights, logprobs }) => {
       const gradient = new Float64Array(logprobs.length)
+      const valueGradient = new Float64Array(logprobs.length)
+      if (logprobs.length === 0)
+        return { value: 0, gradient, valueGradient, metrics: { valueError: 0, valueClipFraction: 0 } }
       if (!values || !returns || (range !== null && !oldValues))
         throw new MyriadError('usage', 'the value loss needs values, those before the update, and returns')
-      const valueGradient = new Float64Array(values.length)
       let [value, clipped, error] = [0, 0, 0]
       values.forEach((predicted, t) => {
         const residual = predicted - returns[t]

@@ -117,10 +117,10 @@ export function sequenceLoss(options: SequenceLossOptions): Loss {
 
 function evaluateSequences(options: SequenceLossOptions, tokens: LossTokens): LossResult {
   const { name, reference, tokenFactor } = options
-  if (reference && !tokens.referenceLogprobs)
-    throw new MyriadError('usage', `"${name}" compares with a reference but the batch holds no reference logprobs`)
   const gradient = new Float64Array(tokens.logprobs.length)
   if (gradient.length === 0) return { value: 0, gradient, metrics: {} }
+  if (reference && !tokens.referenceLogprobs)
+    throw new MyriadError('usage', `"${name}" compares with a reference but the batch holds no reference logprobs`)
   const completions = completionsOf(tokens, tokenFactor)
   const { value, slopes, tokenSlopes, metrics } = options.evaluate(completions, tokens)
   if (tokenSlopes) gradient.set(tokenSlopes)
