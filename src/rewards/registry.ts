@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { MyriadError, suggestion } from '../core/index.js'
+import { behaviourRewards } from './behaviour/index.js'
 import { codeRewards } from './code/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
 import { languageRewards } from './language/index.js'
+import { judgeRewards } from './judge/index.js'
 import { learnedRewards } from './learned/index.js'
 import { outcomeRewards } from './outcome-rewards.js'
+import { retrievalRewards } from './retrieval/index.js'
 import { semanticRewards } from './semantic/index.js'
 import { stringRewards } from './strings/index.js'
 import type { Reward } from './types.js'
@@ -26,6 +29,9 @@ export const rewardDeclarations: readonly RewardDeclaration[] = [
   ...languageRewards,
   ...learnedRewards,
   ...verifiableRewards,
+  ...behaviourRewards,
+  ...retrievalRewards,
+  ...judgeRewards,
 ]
 
 /** The rewards that come with Myriad. Spread it to add your own: `{ ...builtinRewards, polite: () => polite }`. */

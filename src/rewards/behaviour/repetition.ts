@@ -1,5 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import { wordsOf } from './units.js'
+import { segmentedWords } from './units.js'
 
 /** Code points of a reply that are searched for repetition: its end, where loops are. */
 export const MOST_SEARCHED = 20_000
@@ -138,7 +138,7 @@ export function repetition(text: string, language?: string): RepetitionReport {
   if (characters.length < 30) return { ngrams: 0, loop: 0, substring: 0, compression: 1 }
   const end = characters.join('')
   return {
-    ngrams: repeatedNgrams(wordsOf(end.toLowerCase(), language), 4),
+    ngrams: repeatedNgrams(segmentedWords(end.toLowerCase(), language), 4),
     loop: endLoop(characters).share,
     substring: Math.min(1, longestRepeat(characters) / Math.floor(characters.length / 2)),
     compression: compressionRatio(end),

@@ -55,7 +55,7 @@ export function countWords(text: string, language?: string, atMost = Infinity): 
 }
 
 /** Words of a text, the first `atMost` of them. */
-export function wordsOf(text: string, language?: string, atMost = Infinity): string[] {
+export function segmentedWords(text: string, language?: string, atMost = Infinity): string[] {
   const words: string[] = []
   for (const { isWordLike, segment } of segmenter(language, 'word').segment(text.slice(0, MOST_MEASURED))) {
     if (words.length >= atMost) break
