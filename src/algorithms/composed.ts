@@ -168,24 +168,25 @@ export function withParts(algorithm: Algorithm, found: FoundParts): Algorithm {
 /**
  * What several parts need together.
  *
- * @throws MyriadError 'usage' when two ask for different references or teachers
+ * @throws MyriadError 'usage' when two ask for different references, teachers or control tokens
  * @example mergeNeeds([{ old: true }, { alternatives: 8 }, { alternatives: 4 }]) // { old: true, alternatives: 8 }
  */
 export function mergeNeeds(all: readonly Needs[], where = 'algorithm'): Needs {
-  const one = <Field extends 'reference' | 'teacher'>(field: Field): Needs[Field] => {
+  const one = <Field extends 'reference' | 'teacher' | 'control'>(field: Field): Needs[Field] => {
     const asked = all.flatMap((needs) => (needs[field] === undefined ? [] : [needs[field]]))
     const kinds = new Set(asked.map((value) => JSON.stringify(value)))
     if (kinds.size > 1)
       throw new MyriadError('usage', `${where}: its parts need different ${field}s: ${[...kinds].join(' and ')}`)
     return asked[0] as Needs[Field]
   }
-  const [reference, teacher] = [one('reference'), one('teacher')]
+  const [reference, teacher, control] = [one('reference'), one('teacher'), one('control')]
   const alternatives = Math.max(0, ...all.map((needs) => needs.alternatives ?? 0))
   const continuations = Math.max(0, ...all.map((needs) => needs.continuations ?? 0))
   const any = (field: 'old' | 'values' | 'demonstrations' | 'greedy'): boolean => all.some((needs) => needs[field])
   return {
     ...(reference !== undefined && { reference }),
     ...(teacher !== undefined && { teacher }),
+    ...(control !== undefined && { control }),
     ...(any('old') && { old: true }),
     ...(any('values') && { values: true }),
     ...(any('demonstrations') && { demonstrations: true }),

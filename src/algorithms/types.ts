@@ -69,6 +69,8 @@ export interface Needs {
   greedy?: boolean
   /** So many episodes of each problem that go on from the beginning of a demonstration: `continuations` of groups. */
   continuations?: number
+  /** A token that stands at this place of every prompt that is played, in evaluations of the run too. */
+  control?: { token: number; position: number }
 }
 
 /** What a step is learnt in. Every random choice derives from `seed` and `step`. */

@@ -10,6 +10,7 @@ import type { Reward } from '../rewards/types.js'
 import type { Task } from '../tasks/types.js'
 import type { ChatFormat } from '../text/types.js'
 import { parseConfig, type TrainConfig, type TrainConfigInput } from './config.js'
+import { controlled } from './control.js'
 import { prepare, type Parts } from './prepare.js'
 import { openRun, readRunConfig } from './run-folder.js'
 import { openSupply, type Supply } from './supply.js'
@@ -60,10 +61,11 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
   )
   const earlier = await run.summary()
   if (earlier) return earlier
-  const { policy, chat } = await parts.open()
+  const { policy, chat: plain } = await parts.open()
   let supply: Supply | undefined
   try {
     const { tasks, openTeacher, algorithm } = parts
+    const chat = controlled(plain, algorithm.needs.control)
     supply = await openSupply({ policy, chat, needs: algorithm.needs, config, tasks, openTeacher })
     return await new Trainer({ config, options, parts, run, policy, chat, supply }).run()
   } catch (error) {

@@ -412,6 +412,34 @@ test('guided roll-ins: lengths, whose tokens are trained, and schedules', () => 
   )
 })
 
+test('guided-grpo: what the expert began is compared with its like, and only what the policy said is learnt', () => {
+  const { make, options } = explore.guidedGrpo
+  const algorithm = make(options.parse({ normalization: 'mean', continuations: 2, share: 1 }))
+  const given = Uint8Array.of(0, 0, 1, 0, 0)
+  const began = (reward: number): Trajectory => ({
+    ...testTrajectory(reward),
+    given,
+    mask: Uint8Array.of(0, 0, 0, 1, 1),
+  })
+  const group = { ...groupOf([testTrajectory(0), testTrajectory(0)]), continuations: [began(1), began(0)] }
+  const { sequences, origins } = algorithm.learn([group], contextOf())
+  assert.deepEqual(
+    sequences.map(({ advantages }) => [...advantages]),
+    [
+      [0, 0, 0, 0.5, 0.5],
+      [0, 0, 0, -0.5, -0.5],
+    ],
+    'free replies that are all alike say nothing',
+  )
+  assert.deepEqual(origins, [
+    { group: 0, trajectory: -1 },
+    { group: 0, trajectory: -1 },
+  ])
+  const lengths = [0, 1, 2, 3, 4, 5, 6, 7].map((index) => algorithm.prefixLength!(4, contextOf(), 0, index))
+  assert.ok(lengths.every((length) => length >= 1 && length <= 3) && new Set(lengths).size > 1, lengths.join())
+  assert.deepEqual(algorithm.needs, { continuations: 2 })
+})
+
 test('every method of the folder learns from ordinary, single and masked groups', () => {
   const empty: Trajectory = { ...testTrajectory(0), mask: new Uint8Array(5) }
   const inputs: Group[][] = [

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import type { Random } from '../../core/index.js'
-import { MyriadError } from '../../core/index.js'
+import { createRandom, deriveSeed, MyriadError } from '../../core/index.js'
+import { hasVariance, normalizeGroup } from '../advantages.js'
+import { clippedLoss } from '../clipped.js'
+import { sequenceOf, weigh } from '../compose.js'
 import { objective } from '../objective.js'
+import { mix } from '../supervised/shown.js'
+import type { Algorithm, Trajectory } from '../types.js'
+import { AGGREGATIONS } from '../weights.js'
 
 export const GUIDANCE = ['ppo++', 'aggrevated'] as const
 /** Who speaks first: the guide and then the policy (PPO++), or the policy and then the guide (AggreVaTeD). */
@@ -62,7 +68,7 @@ export const guidedRollIn = objective({
   reference:
     'RLGF, arXiv 2306.11816, and tril; ours: LOLS as a choice for each episode; D2LOLS switches at a given step',
   standing: 'second-hand',
-  use: 'A guide model is at hand and rewards are sparse. The rollout must let the guide sample part of a reply.',
+  use: 'For code that lets a guide sample part of a reply. The method guided-grpo lets the expert of the task begin it.',
   rows: ['A115', 'B163'],
   options: z.strictObject({
     guidance: z.enum(GUIDANCE).default('ppo++'),
@@ -73,4 +79,62 @@ export const guidedRollIn = objective({
     length: (length: number, random: Random): number => rollInLength(length, share, random),
     mask: (mask: Uint8Array, rollIn: number): Uint8Array => guidedMask(mask, rollIn, guidance),
   }),
+})
+
+export const guidedGrpo = objective({
+  kind: 'method',
+  name: 'guided-grpo',
+  family: 'exploration',
+  summary:
+    "GRPO on free replies and on ones that the task's expert begins and the policy ends, each kind against its own.",
+  formula:
+    'roll-in ~ U{1..L-1} with probability beta, else 0;  A_i = (R_i - mean) / std of its kind;  clipped loss on m_t',
+  reference:
+    'RLGF (PPO++), arXiv 2306.11816. Ours: the guide is the expert of the task, and a group mean stands in for the value head',
+  standing: 'ours',
+  use: 'Rewards are sparse and the task has an expert. Unlike prefix-rft it never learns what the expert said.',
+  rows: ['A115', 'B163'],
+  options: z.strictObject({
+    /** Replies to each problem that the expert begins. */
+    continuations: z.int().min(2).default(4),
+    /** beta. */
+    share: z.number().min(0).max(1).default(0.6),
+    normalization: z.enum(['mean', 'mean-std']).default('mean-std'),
+    epsilon: z.number().positive().default(1e-6),
+    clipLow: z.number().min(0).default(0.2),
+    clipHigh: z.number().min(0).default(0.2),
+    aggregation: z.enum(AGGREGATIONS).default('token-mean'),
+    /** L of the aggregation 'fixed-length', in tokens. */
+    fixedLength: z.number().positive().optional(),
+  }),
+  make: (options): Algorithm => {
+    const { continuations, share } = options
+    const compared = (trajectories: readonly Trajectory[]): number[] =>
+      normalizeGroup(
+        trajectories.map(({ reward }) => reward),
+        options,
+      )
+    return {
+      ...mix({
+        name: 'guided-grpo',
+        needs: { continuations },
+        loss: clippedLoss(options),
+        weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
+        teach: (group, _shown, _context, g) => {
+          const guided = group.continuations ?? []
+          const advantages = compared(guided)
+          return {
+            samples: hasVariance(group) ? compared(group.trajectories) : null,
+            further: guided.flatMap((trajectory, i) => {
+              if (advantages[i] === 0) return []
+              const row = Float32Array.from(trajectory.mask, (own) => (own ? advantages[i] : 0))
+              return [sequenceOf(trajectory, g, row)]
+            }),
+          }
+        },
+      }),
+      prefixLength: (length, { seed, step }, group, index) =>
+        rollInLength(length, share, createRandom(deriveSeed(seed, 'guided-grpo', step, group, index))),
+    }
+  },
 })

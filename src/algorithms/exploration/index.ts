@@ -5,7 +5,7 @@
 import type { Objective } from '../objective.js'
 import { adaptiveEntropy, entropyBonusMethod, entropyBonusPart } from './entropy-bonus.js'
 import { memoryMethod, memoryPart } from './episodic-memory.js'
-import { guidedRollIn } from './guided-rollin.js'
+import { guidedGrpo, guidedRollIn } from './guided-rollin.js'
 import { batchOutcomeExploration, batchPart, historicalPart, outcomeExploration } from './outcome-bonus.js'
 import * as pass from './pass-at-k.js'
 import { representationMethod, representationPart } from './representation.js'
@@ -35,6 +35,7 @@ export const explorationObjectives: readonly Objective[] = [
   memoryMethod,
   t1,
   guidedRollIn,
+  guidedGrpo,
   pass.bestOfGroupPart,
   pass.passAtKPart,
   pass.pkpoPart,

@@ -40,9 +40,12 @@ export function bucketOf(value: number, edges: readonly number[]): number {
 /**
  * A sequence with a token put in at `position`, which is not learnt.
  *
+ * @param instead in the place of this token, where it stands there
  * @example withControl(sequence, 100, 0).tokens // [100, ...sequence.tokens]
  */
-export function withControl(sequence: TrainSequence, token: number, position: number): TrainSequence {
+export function withControl(sequence: TrainSequence, token: number, position: number, instead?: number): TrainSequence {
+  if (instead !== undefined && sequence.tokens[position] === instead)
+    return { ...sequence, tokens: sequence.tokens.map((own, t) => (t === position ? token : own)) }
   const into = <A extends Float32Array | Uint8Array>(values: A): A => {
     const next = new (values.constructor as new (length: number) => A)(values.length + 1)
     next.set(values.subarray(0, position))
@@ -70,7 +73,7 @@ export const returnConditioned = objective({
   reference:
     'Decision Transformer, arXiv 2106.01345; Quark, 2205.13636; for reasoning 2403.04642. Ours: buckets of one step, a token put in front',
   standing: 'ours',
-  use: 'Learns from failures as from successes. The prompt of evaluation and rollouts must hold the best control token: the loop does not put it there.',
+  use: 'Learns from failures as from successes. The run plays and evaluates with the best control token in every prompt; whoever uses the model after it must put it there.',
   rows: ['B172', 'B216'],
   options: z.strictObject({
     /** Ids of the control tokens, from the worst bucket to the best. */
@@ -84,9 +87,10 @@ export const returnConditioned = objective({
     fixedLength: z.number().positive().optional(),
   }),
   make: ({ controls, position, relative, aggregation, fixedLength }): Algorithm => {
+    const best = controls[controls.length - 1]
     const base = mix({
       name: 'return-conditioned',
-      needs: {},
+      needs: { control: { token: best, position } },
       loss: crossEntropy(),
       weigh: (sequences) => weigh(sequences, aggregation, fixedLength),
       teach: ({ trajectories }) => ({ samples: trajectories.map(() => 1) }),
@@ -103,7 +107,7 @@ export const returnConditioned = objective({
         const edges = bucketEdges(returns.flat(), controls.length)
         const sequences = lesson.sequences.map((sequence, i) => {
           const { group, trajectory } = lesson.origins[i]
-          return withControl(sequence, controls[bucketOf(returns[group][trajectory], edges)], position)
+          return withControl(sequence, controls[bucketOf(returns[group][trajectory], edges)], position, best)
         })
         // With the token put in they are no trajectories any more: the sampler's logprobs do not speak of them.
         return { ...lesson, sequences, origins: lesson.origins.map(({ group }) => ({ group, trajectory: -1 })) }

@@ -367,6 +367,16 @@ test('returns fall into quantile buckets, and their control token is read but no
     assert.deepEqual([...logprobs], [0, 0, 0, -1, -1, -1])
     assert.equal(weights.length, 6)
   }
+  const { needs, learn } = make(supervised.returnConditioned, { controls: [100, 1], position: 1 })
+  assert.deepEqual(needs, { control: { token: 1, position: 1 } })
+  assert.deepEqual(
+    learn([testGroup([0, 1])]).sequences.map(({ tokens }) => tokens),
+    [
+      [0, 100, 2, 3, 4],
+      [0, 1, 2, 3, 4],
+    ],
+    'played with the best control: it gives way to what the reply was worth',
+  )
 })
 
 test('the share of demonstrations by step: warm-up, cosine and line', () => {
