@@ -78,9 +78,9 @@ export interface Word {
  * Words of a text by Unicode's rules and, for scripts without spaces, ICU's dictionaries (Intl.Segmenter); punctuation and
  * white space are none. Of a text the first 20,000 UTF-16 units count.
  *
- * @example wordsOf('你好，世界').map(({ text }) => text) // ['你好', '世界']
+ * @example alignableWords('你好，世界').map(({ text }) => text) // ['你好', '世界']
  */
-export function wordsOf(text: string, language = 'und'): Word[] {
+export function alignableWords(text: string, language = 'und'): Word[] {
   const words: Word[] = []
   let spaced = true
   for (const { segment, isWordLike } of segmenterOf(language).segment(readable(text, longest))) {
@@ -155,8 +155,8 @@ export async function alignWords(
     throw new MyriadError('usage', `${model.name} is a decoder; words are aligned by the states of an encoder`)
   const layer = options.layer ?? Math.min(8, model.layers)
   const texts = pairs.flatMap(({ source, reply, sourceLanguage, replyLanguage }) => [
-    tokenized(model, wordsOf(source, sourceLanguage)),
-    tokenized(model, wordsOf(reply, replyLanguage)),
+    tokenized(model, alignableWords(source, sourceLanguage)),
+    tokenized(model, alignableWords(reply, replyLanguage)),
   ])
   const filled = texts.filter(({ row }) => row.ids.length > 0)
   const states = await model.states(

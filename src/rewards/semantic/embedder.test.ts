@@ -18,7 +18,7 @@ import {
   openTextModel,
   radiiOf,
   remembering,
-  wordsOf,
+  alignableWords,
   type Vector,
 } from './index.js'
 import { encoderFolder, semanticFixture } from './testing.js'
@@ -240,14 +240,14 @@ test('coverage sees what was left out and what was added', async () => {
 })
 
 test('words are found in every script, with and without spaces', () => {
-  const texts = (text: string, language?: string): string[] => wordsOf(text, language).map((word) => word.text)
+  const texts = (text: string, language?: string): string[] => alignableWords(text, language).map((word) => word.text)
   assert.deepEqual(texts('Mtoto, anasoma!'), ['Mtoto', 'anasoma'])
   assert.deepEqual(texts('你好，世界', 'zh'), ['你好', '世界'])
   assert.deepEqual(texts('สวัสดีครับ', 'th'), ['สวัสดี', 'ครับ'])
   assert.deepEqual(texts('नमस्ते दुनिया।', 'hi'), ['नमस्ते', 'दुनिया'])
   assert.deepEqual(texts('مرحبا بالعالم؟', 'no such language'), ['مرحبا', 'بالعالم'])
   assert.deepEqual(
-    wordsOf('a-b c').map(({ spaced }) => spaced),
+    alignableWords('a-b c').map(({ spaced }) => spaced),
     [true, false, true],
   )
 })

@@ -6,7 +6,7 @@ import { openEmbedder, type EmbedderSpec } from '../learned/features.js'
 import { onScale, openRewardModel, SCORE_SCALES, type OpenRewardModel } from '../learned/reward-model.js'
 import { dataField, lastReply, referencesOf, sourceOf } from '../references.js'
 import type { Reward, Transcript } from '../types.js'
-import { alignWords, ALIGNMENTS, coverageF1, wordsOf, type AlignmentPair } from './alignment.js'
+import { alignWords, ALIGNMENTS, coverageF1, alignableWords, type AlignmentPair } from './alignment.js'
 import { batchedReward } from './batched.js'
 import { isVisible, type Embedder } from './embedder.js'
 import { POOLINGS } from './sentence-config.js'
@@ -193,7 +193,7 @@ export function alignmentCoverage(options: z.input<typeof coverageOptions>): Rew
       const source = sourceOf(transcript)
       if (source === null) return { value: null }
       const sourceLanguage = languageField(transcript)
-      if (wordsOf(source, sourceLanguage).length === 0) return { value: null }
+      if (alignableWords(source, sourceLanguage).length === 0) return { value: null }
       return {
         item: { source, sourceLanguage, reply: lastReply(transcript), replyLanguage: transcript.problem.language },
       }
