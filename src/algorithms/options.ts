@@ -67,3 +67,17 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
     input,
   )
 }
+
+/**
+ * Refuses two bounds of which the lower is above the upper: a range that holds nothing.
+ *
+ * @throws MyriadError 'usage'
+ * @example requireRange('low', 0, 'high', 5)
+ */
+export function requireRange(lowName: string, low: number, highName: string, high: number): void {
+  if (!(low <= high))
+    throw new MyriadError(
+      'usage',
+      `${lowName} is ${low} and ${highName} ${high}: the lower bound is above the upper one`,
+    )
+}

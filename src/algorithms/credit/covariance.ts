@@ -4,6 +4,7 @@ import type { Loss, LossTokens } from '../../policy/types.js'
 import { clampedExp } from '../clipped.js'
 import { groupMethod, groupMethodOptions } from '../multi/group-method.js'
 import { objective } from '../objective.js'
+import { requireRange } from '../options.js'
 
 /**
  * How each token's advantage and logprob go together: (A_t - mean A) (lp_t - mean lp), means over all tokens. Tokens where
@@ -37,6 +38,7 @@ export interface ClipCovOptions {
  */
 export function clipCovLoss(options: ClipCovOptions = {}): Loss {
   const { ratio: share = 2e-4, lower = 1, upper = 5, clipLow = 0.2, clipHigh = 0.2, seed = 0 } = options
+  requireRange('lower', lower, 'upper', upper)
   return {
     name: 'clip-cov',
     evaluate: (tokens) => {

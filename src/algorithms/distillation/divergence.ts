@@ -73,8 +73,7 @@ export function divergence(
   const { beta, support = 'tail', temperature = 1, elementLimit = Infinity } = options
   if (student.length !== teacher.length || !(beta >= 0 && beta <= 1))
     throw new MyriadError('usage', `divergence of ${student.length} and ${teacher.length} outcomes at beta ${beta}`)
-  if (temperature !== 1 && support !== 'renormalize')
-    throw new MyriadError('usage', 'a divergence at another temperature needs support "renormalize"')
+  requireSupport(options)
   const count = student.length
   const slopes = new Float64Array(count)
   if (count === 0) return { value: 0, slopes, tail: 1 }
@@ -98,6 +97,14 @@ export function divergence(
   for (let v = 0; v < count; v++)
     slopes[v] = student[v] < LOG_FLOOR ? 0 : (slopes[v] - Math.exp(s.logs[v]) * total) / temperature
   return { value, slopes, tail: 1 - s.covered }
+}
+
+function requireSupport({ temperature = 1, support = 'tail' }: DivergenceOptions): void {
+  if (temperature !== 1 && support !== 'renormalize')
+    throw new MyriadError(
+      'usage',
+      `a divergence at temperature ${temperature} needs support "renormalize", not "${support}"`,
+    )
 }
 
 /** Logprobs at a temperature, their mass, and the mass there was before they were renormalized. */
@@ -135,6 +142,7 @@ export interface DivergenceLossOptions extends DivergenceOptions {
  * @example divergenceLoss({ beta: 0.5 })
  */
 export function divergenceLoss({ weightCap = null, ...options }: DivergenceLossOptions): Loss {
+  requireSupport(options)
   return {
     name: 'divergence',
     reads: { alternatives: true },

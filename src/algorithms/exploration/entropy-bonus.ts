@@ -5,6 +5,7 @@ import { clippedLoss } from '../clipped.js'
 import { FIRST_STEP } from '../compose.js'
 import { groupMethod, groupMethodOptions } from '../multi/group-method.js'
 import { objective, type Shaping } from '../objective.js'
+import { requireRange } from '../options.js'
 import type { Algorithm, Group } from '../types.js'
 
 /**
@@ -156,12 +157,14 @@ export const adaptiveEntropy = objective({
     low: z.number().default(0),
     high: z.number().default(1),
   }),
-  make: (options) =>
-    withControl(
+  make: (options) => {
+    requireRange('low', options.low, 'high', options.high)
+    return withControl(
       groupMethod('adaptive-entropy-grpo', options, {
         loss: clippedLoss(options),
         shaping: [{ name: STAGE, run: entropyControl(options) }],
         regularizers: [{ loss: entropyBonus(options.initial), coefficient: 1 }],
       }),
-    ),
+    )
+  },
 })

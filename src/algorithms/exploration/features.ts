@@ -20,7 +20,7 @@ export function hashedNgrams(text: string, dimensions: number, n = 3): Float64Ar
     const hash = fnv(characters.slice(i, i + n).join(''))
     features[(hash >>> 1) % dimensions] += hash & 1 ? 1 : -1
   }
-  const length = Math.hypot(...features)
+  const length = Math.sqrt(features.reduce((sum, value) => sum + value * value, 0))
   return length === 0 ? features : features.map((value) => value / length)
 }
 

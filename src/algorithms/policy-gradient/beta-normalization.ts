@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MyriadError } from '../../core/index.js'
 import { clippedLoss } from '../clipped.js'
 import { objective } from '../objective.js'
 import type { AdvantageEstimator } from '../types.js'
@@ -50,9 +51,16 @@ export function betaParameters(rates: readonly number[]): { alpha: number; beta:
  * Beta normalization: A_i = (R_i - p) / Beta(p; alpha, beta), p the mean reward of the group and alpha, beta those of
  * `betaParameters` over the batch; 1 / density at most 1e6. Rewards are mapped from [low, high] to [0, 1] and clipped to it.
  * alpha = beta = 1 is REINFORCE with a group baseline; alpha = beta = 3/2 is GRPO but for a constant.
+ *
+ * @throws MyriadError 'usage' unless low is below high
  */
 export function betaNormalized(options: { low: number; high: number }): AdvantageEstimator {
   const { low, high } = options
+  if (!(low < high))
+    throw new MyriadError(
+      'usage',
+      `low is ${low} and high ${high}: the reward of failure must be below that of success`,
+    )
   return (groups) => {
     const rewards = groups.map((group) =>
       rewardsOf(group).map((reward) => Math.min(1, Math.max(0, (reward - low) / (high - low)))),

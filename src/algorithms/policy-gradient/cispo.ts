@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Loss } from '../../policy/types.js'
 import { groupAdvantages } from '../advantages.js'
 import { objective } from '../objective.js'
+import { requireRange } from '../options.js'
 import { groupOptions } from './gspo.js'
 import { klOptions } from './kl.js'
 import { aggregationOptions, method } from './method-options.js'
@@ -16,6 +17,7 @@ import { meanOf, ratiosTo, weightedLikelihood } from './token-loss.js'
  * @example const loss = cispoLoss({ low: 0, high: 5 })
  */
 export function cispoLoss({ low, high }: { low: number; high: number }): Loss {
+  requireRange('low', low, 'high', high)
   return weightedLikelihood('cispo', (tokens) => {
     const ratios = ratiosTo(tokens)
     const factors = ratios.map((ratio) => Math.min(Math.max(ratio, low), high))

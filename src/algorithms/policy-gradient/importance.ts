@@ -4,6 +4,7 @@ import type { TrainSequence } from '../../policy/types.js'
 import { groupAdvantages } from '../advantages.js'
 import { clampedExp, clippedLoss } from '../clipped.js'
 import { objective, type Selection } from '../objective.js'
+import { requireRange } from '../options.js'
 import { clipOptions } from './clip.js'
 import { groupOptions } from './gspo.js'
 import { klOptions } from './kl.js'
@@ -49,6 +50,7 @@ function byRatio(level: RatioLevel, factor: (ratio: number) => number): Selectio
  * @example compose({ ..., selections: [{ name: 'tis', run: truncatedImportance({ level: 'token', low: 0, high: 2 }) }] })
  */
 export function truncatedImportance(options: { level: RatioLevel; low: number; high: number }): Selection {
+  requireRange('low', options.low, 'high', options.high)
   return byRatio(options.level, (ratio) => Math.min(Math.max(ratio, options.low), options.high))
 }
 
@@ -62,6 +64,7 @@ export function maskedImportance(options: {
   high: number
   weighted: boolean
 }): Selection {
+  requireRange('low', options.low, 'high', options.high)
   return byRatio(options.level, (ratio) => {
     if (ratio < options.low || ratio > options.high) return 0
     return options.weighted ? ratio : 1
