@@ -21,7 +21,7 @@
  *    never in the child. Take the serializer before the program runs, so that a program that patches it only fools itself.
  *    Integers beyond 2^53 become decimal strings.
  * 7. `canary` is run in every new child and once in a while: it should notice what a program before it might have left.
- * 8. Put at least twenty hostile programs into `hostile/NAME.json` and plain ones into `conformance.json`.
+ * 8. Put at least twenty hostile programs into `hostile/NAME.json` (hostile.test.ts runs them) and the plain ones of code.test.ts beside the others.
  */
 import type { FunctionCall, ProgramAnswer, ProgramLimits, ProgramRequest } from './types.js'
 

@@ -195,6 +195,12 @@ _harness = types.ModuleType('_harness')
 _harness.run = _make()
 sys.modules['_harness'] = _harness
 asyncio.events._event_loop_policy = _Policy()
+# What the first traceback loads is loaded here.
+for _source in ('Sure! Here it is', 'prnt(1)', 'import no_such_module', '[].no_such_name', '1/0', 'raise SystemExit'):
+    try:
+        exec(compile(_source, 'program.py', 'exec'), {})
+    except BaseException as _error:
+        traceback.print_exception(_error, file=io.StringIO())
 sys.path[:] = [p for p in sys.path if not p.startswith('/home')] + ['/home/pyodide']
 for _name in ('js', 'pyodide_js', 'pyodide', '_pyodide', '_pyodide_core', 'pyodide_core'):
     for _key in list(sys.modules):

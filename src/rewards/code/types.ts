@@ -13,7 +13,7 @@ export const VERDICTS = [
 export type Verdict = (typeof VERDICTS)[number]
 
 export interface ProgramLimits {
-  /** Of wall-clock time, for one run; a run that got little of a busy processor is given up to three times as much. */
+  /** Of processor time for one run, where the system tells it; three times as much of wall-clock time ends it in any case. */
   seconds: number
   /** Of WebAssembly memory, the interpreter's own included. */
   memoryMiB: number
