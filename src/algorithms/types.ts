@@ -89,6 +89,8 @@ export interface Lesson {
   sequences: TrainSequence[]
   /** For each sequence: the index of its group and of its trajectory there; -1 where it is no trajectory of the group. */
   origins: { group: number; trajectory: number }[]
+  /** For each sequence: the trajectory of its group whose replies a privileged teacher is told; null: it is told nothing. */
+  siblings?: (number | null)[]
   /** Groups that were left out because their rewards are all equal (or there is only one). */
   zeroVarianceGroups: number
   /** Advantage of every trajectory, for display; 0 in groups left out: [group][trajectory][tokens] */

@@ -134,11 +134,12 @@ export const configSchema = z.strictObject({
   teachers: z.record(z.string().min(1), z.string().min(1)).optional(),
   /**
    * Where the model itself, told the solution, is the teacher: what it reads in place of the last message before its first
-   * reply. {prompt} is that message, {solution} what the task's expert says.
+   * reply. {prompt} is that message, {solution} what the task's expert says (for sdpo: a right reply of the group), {sibling}
+   * a right reply of the group.
    */
   teacherPrompt: z
     .string()
-    .includes('{solution}', { error: 'must contain {solution}' })
+    .refine((template) => /\{(solution|sibling)\}/.test(template), 'must contain {solution} or {sibling}')
     .default('{prompt}\n\n{solution}'),
   curriculum: curriculumSchema.prefault({}),
   steps: count,

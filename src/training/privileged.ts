@@ -1,6 +1,14 @@
 import type { ScoreResult, TrainSequence } from '../policy/types.js'
 import type { ChatFormat, Message } from '../text/types.js'
-import type { Demonstration } from './demonstrate.js'
+
+/** What a teacher is told beside a problem. */
+export interface Hint {
+  /** The messages before the first reply. */
+  opening: readonly Message[]
+  /** {solution} of the template, and {sibling}. */
+  solution: readonly string[]
+  sibling?: readonly string[]
+}
 
 /** A sequence as a teacher reads it that was told the solution. */
 export interface Told {
@@ -13,26 +21,26 @@ export interface Told {
  * The same replies after a prompt that also holds the solution. Where there is no solution, the sequence does not begin with
  * the problem's prompt, or the longer one would outgrow the context, the sequence is left as it is.
  *
- * @param shown one per sequence; null: no solution is known
- * @param options.template what is read in place of the last message: {prompt} is that message, {solution} the expert's replies, a line each
+ * @param hints one per sequence; null: no solution is known
+ * @param options.template what is read in place of the last message: {prompt} is that message, {solution} and {sibling} the
+ *   replies of the hint, a line each
  */
 export function privilegedPrompts(
   sequences: readonly TrainSequence[],
-  shown: readonly (Demonstration | null)[],
+  hints: readonly (Hint | null)[],
   options: { chat: ChatFormat; contextLength: number; template: string },
 ): Told[] {
-  const prompts = new Map<Demonstration, { plain: number[]; told: number[] }>()
+  const prompts = new Map<Hint, { plain: number[]; told: number[] }>()
   return sequences.map((sequence, i) => {
-    const demonstration = shown[i]
-    if (!demonstration) return { sequence, shift: null }
-    let prompt = prompts.get(demonstration)
+    const hint = hints[i]
+    if (!hint) return { sequence, shift: null }
+    let prompt = prompts.get(hint)
     if (!prompt) {
-      const { opening, replies } = demonstration
       prompt = {
-        plain: options.chat.prompt(opening),
-        told: options.chat.prompt(tell(opening, replies, options.template)),
+        plain: options.chat.prompt(hint.opening),
+        told: options.chat.prompt(tell(hint, options.template)),
       }
-      prompts.set(demonstration, prompt)
+      prompts.set(hint, prompt)
     }
     const { plain, told } = prompt
     const shift = told.length - plain.length
@@ -60,13 +68,16 @@ export function shifted(score: ScoreResult, length: number, shift: number): Scor
   }
 }
 
-function tell(opening: readonly Message[], replies: readonly string[], template: string): Message[] {
+function tell({ opening, solution, sibling = [] }: Hint, template: string): Message[] {
   const last = opening[opening.length - 1]
-  const solution = replies.map((reply) => reply.trim()).join('\n')
-  // Functions: a "$" in a problem is no pattern of the replacement.
-  const content = template.replace(/\{prompt\}|\{solution\}/g, (field) =>
-    field === '{prompt}' ? last.content : solution,
-  )
+  const lines = (replies: readonly string[]): string => replies.map((reply) => reply.trim()).join('\n')
+  const fields: Record<string, string> = {
+    '{prompt}': last.content,
+    '{solution}': lines(solution),
+    '{sibling}': lines(sibling),
+  }
+  // A function: a "$" in a problem is no pattern of the replacement.
+  const content = template.replace(/\{prompt\}|\{solution\}|\{sibling\}/g, (field) => fields[field])
   return [...opening.slice(0, -1), { ...last, content }]
 }
 

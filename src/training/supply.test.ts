@@ -220,6 +220,64 @@ test('a privileged teacher reads the same replies after a prompt that holds the 
   }
 })
 
+test('a teacher that is told a sibling reads what it said, as the solution or in a place of its own', async () => {
+  for (const teacherPrompt of [undefined, '{sibling}?{solution}+{prompt}']) {
+    const { initial, chat, demonstrations, lesson, groups, supply } = await supplied(
+      { teacher: 'privileged' },
+      teacherPrompt ? { teacherPrompt } : {},
+    )
+    const siblings = lesson.origins.map(({ trajectory }, i) => (i === 0 ? null : (trajectory + 1) % 6))
+    const { sequences, metrics } = await supply.score({ ...lesson, siblings }, groups, demonstrations)
+    assert.ok(Math.abs(metrics.privileged - (sequences.length - 1) / sequences.length) < 1e-9)
+    for (const [i, sequence] of sequences.entries()) {
+      const { group } = lesson.origins[i]
+      const { opening, replies } = demonstrations![group]!
+      const named = siblings[i]
+      const said = (named === null ? [] : groups[group].trajectories[named].messages)
+        .flatMap(({ role, content }) => (role === 'assistant' ? [content.trim()] : []))
+        .join('\n')
+      const content = teacherPrompt
+        ? `${said}?${replies.join('\n')}+${opening[0].content}`
+        : `${opening[0].content}\n\n${said}`
+      const plain = chat.prompt(opening)
+      const told = named === null ? plain : chat.prompt([{ role: 'user', content }])
+      const [score] = await initial.score([[...told, ...sequence.tokens.slice(plain.length)]])
+      sequence.mask.forEach((sampled, t) =>
+        assert.equal(sequence.teacherLogprobs![t], sampled ? score.logprobs[t - plain.length + told.length] : 0),
+      )
+    }
+  }
+})
+
+test('a template with a place for a sibling is given one that succeeded, or nothing is told', async () => {
+  const { initial, lesson, chat, supply, ...played } = await supplied(
+    { teacher: 'privileged' },
+    { teacherPrompt: '{sibling}{prompt}' },
+  )
+  // In the first group the third try has succeeded, in the others none.
+  const groups = played.groups.map(({ problem, trajectories }, g) => ({
+    problem,
+    trajectories: trajectories.map((one, i) => ({ ...one, outcome: { ...one.outcome, success: g === 0 && i === 2 } })),
+  }))
+  const { sequences, metrics } = await supply.score(lesson, groups, undefined)
+  let told = 0
+  for (const [i, { group, trajectory }] of lesson.origins.entries()) {
+    const { trajectories } = groups[group]
+    const right = trajectories.find(({ outcome }, j) => outcome.success && j !== trajectory)
+    if (right) told++
+    const plain = chat.prompt(trajectories[0].messages.slice(0, 1))
+    const content = right?.messages.flatMap(({ role, content: text }) => (role === 'assistant' ? [text.trim()] : []))
+    const prompt = right
+      ? chat.prompt([{ role: 'user', content: content!.join('\n') + right.messages[0].content }])
+      : plain
+    const [score] = await initial.score([[...prompt, ...sequences[i].tokens.slice(plain.length)]])
+    const last = sequences[i].mask.lastIndexOf(1)
+    assert.equal(sequences[i].teacherLogprobs![last], score.logprobs[last - plain.length + prompt.length])
+  }
+  assert.equal(told, 5)
+  assert.ok(Math.abs(metrics.privileged - told / sequences.length) < 1e-9)
+})
+
 test('nothing is told where there is no solution, no room, or another prompt', () => {
   const chat = createTestChat(TEST_CHARACTERS)
   const opening = [{ role: 'user' as const, content: 'a' }]
@@ -228,7 +286,7 @@ test('nothing is told where there is no solution, no room, or another prompt', (
   const mask = Uint8Array.from(tokens, (_, t) => Number(t >= prompt.length))
   const zeros = new Float32Array(tokens.length)
   const sequence = { tokens, mask, logprobs: zeros, advantages: zeros, weights: zeros }
-  const shown = { tokens, mask, opening, replies: ['$&b'] }
+  const shown = { opening, solution: ['$&b'], sibling: ['c', ' d '] }
   const options = { chat, contextLength: 100, template: '{solution}{prompt}' }
   const shiftOf = (more: object, of: typeof shown | null = shown): number | null =>
     privilegedPrompts([sequence], [of], { ...options, ...more })[0].shift
@@ -239,6 +297,8 @@ test('nothing is told where there is no solution, no room, or another prompt', (
   const [told] = privilegedPrompts([sequence], [shown], options)
   assert.deepEqual(told.sequence.tokens, [...chat.prompt([{ role: 'user', content: '$&ba' }]), 6, 1])
   assert.deepEqual([...told.sequence.mask], [0, 0, 0, ...mask])
+  const [both] = privilegedPrompts([sequence], [shown], { ...options, template: '{sibling}{prompt}' })
+  assert.deepEqual(both.sequence.tokens, [...chat.prompt([{ role: 'user', content: 'c\nda' }]), 6, 1])
   const back = shifted({ logprobs: Float32Array.of(0, 0, 0, 1, 2, 3), entropy: new Float32Array(6) }, 3, 3)
   assert.deepEqual([...back.logprobs], [1, 2, 3])
 })

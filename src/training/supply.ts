@@ -5,7 +5,7 @@ import type { Policy, ScoreResult, TrainSequence } from '../policy/types.js'
 import type { ChatFormat } from '../text/types.js'
 import type { TrainConfig } from './config.js'
 import { demonstrateAll, type Demonstration } from './demonstrate.js'
-import { privilegedPrompts, shifted } from './privileged.js'
+import { privilegedPrompts, shifted, type Hint } from './privileged.js'
 import { measureMismatch } from './sampler-mismatch.js'
 import type { ConfiguredTask } from './setup.js'
 import { teacherFolders } from './teachers.js'
@@ -116,7 +116,7 @@ export class Supply {
       const scores =
         needs.teacher === 'model'
           ? await this.askTeachers(sequences, lesson, groups)
-          : await this.askPrivileged(sequences, lesson, demonstrations ?? [], metrics)
+          : await this.askPrivileged(sequences, lesson, groups, demonstrations ?? [], metrics)
       sequences = sequences.map((sequence, i) => ({
         ...sequence,
         teacherLogprobs: scores[i].logprobs,
@@ -196,12 +196,18 @@ export class Supply {
   private async askPrivileged(
     sequences: readonly TrainSequence[],
     lesson: Lesson,
+    groups: readonly Group[],
     demonstrations: readonly (Demonstration | null)[],
     metrics: Record<string, number>,
   ): Promise<ScoreResult[]> {
     const { chat, config } = this.options
-    const shown = lesson.origins.map(({ group }) => demonstrations[group] ?? null)
-    const told = privilegedPrompts(sequences, shown, {
+    const solutions = demonstrations.map((shown) => shown && { opening: shown.opening, solution: shown.replies })
+    const hints = lesson.origins.map((origin, i) => {
+      const solution = solutions[origin.group] ?? null
+      const named = lesson.siblings?.[i]
+      return hintOf(groups[origin.group], origin.trajectory, solution, named, config.teacherPrompt)
+    })
+    const told = privilegedPrompts(sequences, hints, {
       chat,
       contextLength: this.copy!.contextLength,
       template: config.teacherPrompt,
@@ -213,6 +219,32 @@ export class Supply {
     )
     return scores.map((score, i) => shifted(score, sequences[i].tokens.length, told[i].shift ?? 0))
   }
+}
+
+/**
+ * What the privileged teacher of a sequence is told: the solution, and where the template asks for one a right reply of the
+ * same group. A sibling that the method names (null: it names none) is the solution where the template has no place of its own.
+ */
+function hintOf(
+  { trajectories }: Group,
+  own: number,
+  shown: Hint | null,
+  named: number | null | undefined,
+  template: string,
+): Hint | null {
+  const hasPlace = template.includes('{sibling}')
+  if (named === undefined && !hasPlace) return shown
+  const index = named === undefined ? trajectories.findIndex(({ outcome }, i) => outcome.success && i !== own) : named
+  const sibling = trajectories[index ?? -1]
+  if (!sibling) return null
+  const said = sibling.messages.flatMap(({ role, content }) => (role === 'assistant' ? [content] : []))
+  const opening = sibling.messages.slice(
+    0,
+    sibling.messages.findIndex(({ role }) => role === 'assistant'),
+  )
+  if (!hasPlace) return { opening, solution: said }
+  if (template.includes('{solution}') && !shown) return null
+  return { opening, solution: shown?.solution ?? [], sibling: said }
 }
 
 async function openTeachers({

@@ -496,7 +496,7 @@ test('SDPO leaves out what has no successful sibling; SDFT keeps all, and may sk
 })
 
 test('a self-teacher needs a solution to read, and follows the policy where asked', () => {
-  const selves = [distillation.contextDistillation, distillation.copsd, distillation.sdft, distillation.sdpo]
+  const selves = [distillation.contextDistillation, distillation.copsd, distillation.sdft]
   for (const method of selves) {
     const groups = [testGroup([0, 1, 1]), testGroup([0, 1, 1])]
     const { origins } = made(method).learn(groups, contextWith([null, shown]))
@@ -505,6 +505,26 @@ test('a self-teacher needs a solution to read, and follows the policy where aske
   }
   assert.equal(made(distillation.copsd).needs.reference, undefined)
   assert.deepEqual(made(distillation.sdpo).needs.reference, { rate: 0.05 })
+})
+
+test('sdpo names the sibling its teacher reads, or asks for the expert', () => {
+  const groups = [testGroup([0, 1, 1]), testGroup([0, 0]), testGroup([0, 1])]
+  const { siblings, origins } = made(distillation.sdpo).learn(groups)
+  assert.deepEqual(
+    origins.map(({ group, trajectory }) => [group, trajectory]),
+    [
+      [0, 0],
+      [0, 1],
+      [0, 2],
+      [2, 0],
+    ],
+  )
+  assert.ok([1, 2].includes(siblings![0]!))
+  assert.deepEqual(siblings!.slice(1), [2, 1, 1])
+  assert.equal(made(distillation.sdpo).needs.demonstrations, undefined)
+  const expert = made(distillation.sdpo, { solution: 'expert' })
+  const lesson = expert.learn(groups, contextWith([shown, shown, null]))
+  assert.deepEqual([lesson.origins.length, lesson.siblings, expert.needs.demonstrations], [3, undefined, true])
 })
 
 test('methods that share a form differ in teacher, loss or sequences', () => {

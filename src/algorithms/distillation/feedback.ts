@@ -36,9 +36,9 @@ export const sdpo = objective({
   formula:
     'sampled: w sg(lp - lpT) lp;  topk: w J_alpha(T, S);  w = min(exp(lp - olp), 2);  only groups with a success',
   reference:
-    "SDPO, arXiv 2601.20802, its authors' code and TRL SDPOTrainer. Ours: the teacher reads the task's solution instead of a sibling's reply",
-  standing: 'ours',
-  use: "Groups with some success. The loop cannot yet put a sibling (siblingSolutions) or feedback into the teacher's prompt.",
+    "SDPO, arXiv 2601.20802, its authors' code and TRL SDPOTrainer; without feedback of the world in the teacher's prompt",
+  standing: 'source',
+  use: 'Groups with some success: no expert is needed. The teacher reads the sibling as teacherPrompt of the configuration says.',
   rows: [],
   options: z.strictObject({
     ...divergenceOptions({ beta: 1, weightCap: 2, alternatives: 100 }),
@@ -49,18 +49,22 @@ export const sdpo = objective({
     threshold: thresholdOption,
     /** A successful sample may be its own solution. */
     own: z.boolean().default(false),
+    /** What the teacher reads: a right reply of the same group, or what the task's expert says, where the group has a success. */
+    solution: z.enum(['sibling', 'expert']).default('sibling'),
   }),
   make: (options) => {
     const { mode, weightCap, alternatives } = options
+    const isShown = options.solution === 'expert'
     return mix({
       name: 'sdpo',
-      needs: { ...privileged(options.teacherRate), old: true, ...(mode === 'topk' ? { alternatives } : {}) },
+      needs: { ...privileged(options.teacherRate, isShown), old: true, ...(mode === 'topk' ? { alternatives } : {}) },
       loss: mode === 'topk' ? divergenceOf(options) : sampledReverseKl('score', weightCap),
       weigh: (sequences) => weigh(sequences, options.aggregation, options.fixedLength),
       teach: (group, shown, { seed, step }, index) => {
-        if (!shown) return {}
+        if (isShown && !shown) return {}
         const random = createRandom(deriveSeed(seed, 'sdpo', step, index))
-        return { samples: siblingSolutions(group, options, random).map((j) => (j < 0 ? null : 0)) }
+        const siblings = siblingSolutions(group, options, random).map((j) => (j < 0 ? null : j))
+        return { samples: siblings.map((j) => (j === null ? null : 0)), ...(!isShown && { siblings }) }
       },
     })
   },

@@ -27,9 +27,9 @@ export const selfTeaching = {
  *
  * @example privileged(0.05) // { teacher: 'privileged', demonstrations: true, reference: { rate: 0.05 } }
  */
-export const privileged = (teacherRate: number | null): Needs => ({
+export const privileged = (teacherRate: number | null, demonstrations = true): Needs => ({
   teacher: 'privileged',
-  demonstrations: true,
+  ...(demonstrations && { demonstrations }),
   ...(teacherRate === null ? {} : { reference: { rate: teacherRate } }),
 })
 

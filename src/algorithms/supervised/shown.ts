@@ -80,6 +80,8 @@ export interface Taught {
   /** Factors of the weights of sampled and of demonstrated tokens (1). */
   sampleFactor?: number
   demonstrationFactor?: number
+  /** The trajectory whose replies a privileged teacher of each is told; null: nothing. */
+  siblings?: readonly (number | null)[]
   /** Sequences of the group beside its trajectories, with advantages. */
   further?: readonly TrainSequence[]
 }
@@ -136,6 +138,7 @@ function learn({ needs, teach }: MixOptions, groups: readonly Group[], context: 
       const factors = new Float32Array(sequence.tokens.length).fill(factor)
       lesson.sequences.push(factor === 1 ? sequence : { ...sequence, factors })
       lesson.origins.push({ group: g, trajectory })
+      if (taught.siblings) (lesson.siblings ??= []).push(taught.siblings[trajectory] ?? null)
     }
     group.trajectories.forEach((trajectory, i) => {
       if (samples && samples[i] !== null) add(sequenceOf(trajectory, g, rows[i]), i, sampleFactor)
