@@ -10,7 +10,7 @@ import { collect, integerOption } from './options.js'
 import { commandName } from './package.js'
 import { requireFolder } from './paths.js'
 import type { Act } from './program.js'
-import type { Terminal } from './terminal.js'
+import { printable, type Terminal } from './terminal.js'
 import { TrainView } from './train-view.js'
 
 interface TrainOptions {
@@ -87,7 +87,8 @@ function finish(terminal: Terminal, summary: Summary, out: string): number {
   const report = join(out, 'report.html')
   terminal.print(`\n${summaryTable(summary, { colors: terminal.colors.isColorSupported })}`)
   terminal.print(`\nReport   ${report}\nTalk     ${commandName()} sample ${out}`)
-  const { failure: message } = summary
+  const { failure: message, warnings = [] } = summary
+  for (const warning of warnings) terminal.note(`\nmyriad: ${printable(warning)}`)
   if (message !== undefined) terminal.note(`\nmyriad: ${message}`)
   terminal.result({ ...summary, report, ...(message !== undefined && { error: { code: 'runtime', message } }) })
   return message === undefined ? 0 : 1

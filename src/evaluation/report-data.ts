@@ -56,10 +56,21 @@ const evaluationSchema = aggregatesSchema.extend({
   random: randomSchema,
 })
 
-const taskStepSchema = z.looseObject({ success: number, reward: number, languageConsistency: number })
+const taskStepSchema = z.looseObject({
+  success: number,
+  reward: number,
+  languageConsistency: number,
+  malformed: number.optional(),
+  tokensPerEpisode: number.optional(),
+})
 
 const stepSchema = z.looseObject({
   step: z.number(),
+  repetition: number.optional(),
+  rewardStatistics: z
+    .record(z.string(), z.looseObject({ mean: number, std: number, min: number, max: number }))
+    .optional(),
+  rewardCorrelations: z.record(z.string(), number).optional(),
   tasks: z.record(z.string(), taskStepSchema).default({}),
 })
 

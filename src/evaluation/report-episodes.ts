@@ -45,7 +45,8 @@ export function spread<T>(items: readonly T[], count: number): T[] {
   return Array.from({ length: count }, (_, i) => items[Math.round((i * (items.length - 1)) / (count - 1))])
 }
 
-function episodeView(episode: EpisodeRecord): Html {
+/** One episode, token by token. */
+export function episodeView(episode: EpisodeRecord): Html {
   const parts = Object.entries(episode.rewardParts ?? {}).map(([name, value]) => `${name} ${value ?? '–'}`)
   const largest = Math.max(1e-9, ...episode.advantages.map((a) => Math.abs(a ?? 0)))
   return html`<article class="episode">

@@ -1,3 +1,4 @@
+import { alarmSection } from './report-alarms.js'
 import { curveSection } from './report-curves.js'
 import type { RunData } from './report-data.js'
 import { episodeSection } from './report-episodes.js'
@@ -35,6 +36,7 @@ export function reportPage(run: RunData): string {
     successSection(run),
     heatSection(run),
     curveSection(run),
+    alarmSection(run),
     episodeSection(run),
     passSection(run),
     detailSection(run),

@@ -2,6 +2,8 @@ import { hasVariance } from '../algorithms/advantages.js'
 import { sampledTokens } from '../algorithms/overlong.js'
 import type { Group, Lesson, Trajectory } from '../algorithms/types.js'
 import { mean, meanOfKnown } from '../evaluation/statistics.js'
+import { repetition, repetitionCost } from '../rewards/behaviour/repetition.js'
+import { rewardCorrelations, rewardStatistics } from '../rewards/hygiene/statistics.js'
 import type { Tokenizer } from '../text/types.js'
 import type { UpdateSummary } from './learn.js'
 import { countDropped, type Rollout } from './rollout.js'
@@ -37,6 +39,12 @@ export function stepMetrics(parts: {
     success: successOf(trajectories),
     languageConsistency: languageOf(trajectories),
     rewardParts: partsOf(trajectories),
+    rewardStatistics: rewardStatistics(
+      trajectories.map(({ rewardParts }) => rewardParts),
+      failuresOf(play.dropped),
+    ),
+    rewardCorrelations: rewardCorrelations(trajectories.map(({ rewardParts }) => rewardParts)),
+    repetition: repetitionOf(trajectories),
     tasks: Object.fromEntries(tasks),
     episodes: trajectories.length,
     groups: play.groups.length,
@@ -78,6 +86,28 @@ function partsOf(trajectories: readonly Trajectory[]): Record<string, number> {
   const names = [...new Set(trajectories.flatMap(({ rewardParts }) => Object.keys(rewardParts)))].sort()
   const values = (name: string): number[] => trajectories.flatMap(({ rewardParts }) => rewardParts[name] ?? [])
   return Object.fromEntries(names.map((name) => [name, mean(values(name))]))
+}
+
+/** How many episodes each reward failed at; the errors of rewards name them. */
+function failuresOf(dropped: Rollout['dropped']): Record<string, number> {
+  const failures: Record<string, number> = {}
+  for (const { reason, message } of dropped) {
+    const name = reason.startsWith('reward') ? /reward "([^"]+)" on problem/u.exec(message)?.[1] : undefined
+    if (name !== undefined) failures[name] = (failures[name] ?? 0) + 1
+  }
+  return failures
+}
+
+/** Episodes whose repetition is measured, spread over the step. */
+const MEASURED = 32
+
+function repetitionOf(trajectories: readonly Trajectory[]): number | null {
+  const every = Math.max(1, Math.ceil(trajectories.length / MEASURED))
+  const costs = trajectories.flatMap(({ messages, problem }, i) => {
+    const reply = i % every === 0 ? messages.findLast(({ role }) => role === 'assistant') : undefined
+    return reply ? [repetitionCost(repetition(reply.content, problem.language))] : []
+  })
+  return meanOfKnown(costs)
 }
 
 function entropyOf(trajectories: readonly Trajectory[]): number | null {

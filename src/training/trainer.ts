@@ -2,8 +2,10 @@ import { MyriadError, type Json } from '../core/index.js'
 import type { LearnContext } from '../algorithms/types.js'
 import { evaluate } from '../evaluation/evaluate.js'
 import { randomPlayer } from '../evaluation/random-player.js'
+import { runAlarms } from '../evaluation/report-alarms.js'
 import { writeReport } from '../evaluation/report.js'
 import type { Policy } from '../policy/types.js'
+import { alarmLine } from '../rewards/hygiene/alarms.js'
 import type { ChatFormat } from '../text/types.js'
 import { loadCheckpoint, saveCheckpoint, saveFinal } from './checkpoint.js'
 import type { TrainConfig } from './config.js'
@@ -70,7 +72,8 @@ export class Trainer {
     }
     if (!(await this.evaluate('after'))) return this.pause()
     await saveFinal(run.path, policy)
-    const summary = this.summary(true)
+    const warning = alarmLine(await runAlarms(run.path))
+    const summary = { ...this.summary(true), ...(warning !== null && { warnings: [warning] }) }
     await run.writeSummary(summary)
     this.emit({ type: 'done', summary, report: await writeReport(run.path) })
     return summary

@@ -1,5 +1,6 @@
 import type { Aggregates, EvaluationRow, LostTask, RandomRow } from '../evaluation/types.js'
 import type { Json } from '../core/index.js'
+import type { RewardStatistics } from '../rewards/hygiene/statistics.js'
 import type { TrainConfig } from './config.js'
 import type { DroppedEpisode } from './rollout.js'
 
@@ -34,6 +35,12 @@ export interface StepMetrics {
   languageConsistency: number | null
   /** Mean of each weighted part of the reward over the episodes it applies to. */
   rewardParts: Record<string, number>
+  /** How each part is spread over episodes: mean, std, min, max, shares it does not apply to and failed at. */
+  rewardStatistics?: Record<string, RewardStatistics>
+  /** Of parts, by 'a~b', over the episodes that both apply to. */
+  rewardCorrelations?: Record<string, number>
+  /** Mean cost of repetition in [0, 1] over some of the episodes; null without one. */
+  repetition?: number | null
   tasks: Record<string, TaskStep>
   episodes: number
   groups: number
@@ -128,6 +135,8 @@ export interface Summary {
   /** Trajectories lost, by reason. */
   dropped: Record<string, number>
   skippedSteps: number
+  /** Signs that the policy learns to please the reward in place of doing the task. */
+  warnings?: string[]
   versions: Record<string, string>
   /** The run folder. */
   out: string

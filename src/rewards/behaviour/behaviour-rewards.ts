@@ -7,7 +7,7 @@ import type { Reward, Transcript } from '../types.js'
 import type { SchemaCheck } from '../verifiable/json-answer.js'
 import { matchesGrammar, parseGrammar, type Grammar } from './grammar.js'
 import { isEmptyReply, isRefusal } from './refusal.js'
-import { repetition } from './repetition.js'
+import { repetition, repetitionBounds, repetitionCost } from './repetition.js'
 import { checkTags } from './tags.js'
 import { requiredCallSchema, scoreToolCalls, toolCallsIn, toolSchema } from './tool-calls.js'
 import { countLetters, countWords, MOST_MEASURED } from './units.js'
@@ -233,20 +233,15 @@ export const behaviourRewards: readonly RewardDeclaration[] = [
         path: ['free'],
         message: 'and limit need a measure',
       }),
-    make: ({ measure, free, limit }) => {
-      const bounds = { ngrams: [0.3, 0.8], loop: [0.2, 0.6], substring: [0.4, 0.9], compression: [4, 12] } as const
-      const measures = measure === 'all' ? (Object.keys(bounds) as (keyof typeof bounds)[]) : [measure]
-      return {
-        name: 'repetition',
-        score: (transcript) => {
-          const found = repetition(lastReply(transcript), transcript.problem.language)
-          const costs = measures.map((name) =>
-            fallingCost(found[name], free ?? bounds[name][0], limit ?? bounds[name][1]),
-          )
-          return Math.min(...costs)
-        },
-      }
-    },
+    make: ({ measure, free, limit }) => ({
+      name: 'repetition',
+      score: (transcript) => {
+        const found = repetition(lastReply(transcript), transcript.problem.language)
+        if (measure === 'all') return 0 - repetitionCost(found)
+        const [low, high] = repetitionBounds[measure]
+        return fallingCost(found[measure], free ?? low, limit ?? high)
+      },
+    }),
   }),
   reward({
     ...common,

@@ -144,3 +144,24 @@ export function repetition(text: string, language?: string): RepetitionReport {
     compression: compressionRatio(end),
   }
 }
+
+/** Where each measure begins to cost, and where it costs all. */
+export const repetitionBounds = {
+  ngrams: [0.3, 0.8],
+  loop: [0.2, 0.6],
+  substring: [0.4, 0.9],
+  compression: [4, 12],
+} as const
+
+/**
+ * How bad the worst measure is, in [0, 1]: 0 for prose in any script, 1 for a loop.
+ *
+ * @example repetitionCost(repetition('I see. '.repeat(50))) // 1
+ */
+export function repetitionCost(found: RepetitionReport): number {
+  const costs = Object.entries(repetitionBounds).map(([name, [free, limit]]) => {
+    const value = found[name as keyof RepetitionReport]
+    return Math.min(1, Math.max(0, (value - free) / (limit - free)))
+  })
+  return Math.max(...costs)
+}
