@@ -9,6 +9,17 @@ export { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.js'
 export { languageOf, languages } from './languages.js'
 export { closeSandboxes, compileProgram, runProgram, sharedSandbox, type ProgramToRun } from './run.js'
 export { fencedBlocks, languageIn, programIn, type FencedBlock } from './extract.js'
-export { COMPARISONS, sameOutput, sameValue, type Comparison, type ValueComparison } from './compare.js'
+export { COMPARISONS, sameOutput, sameValue, type OutputComparison, type ValueComparison } from './compare.js'
 export * from './check.js'
 export * from './code-rewards.js'
+export {
+  cellOf,
+  ordersRows,
+  plainRows,
+  sameRows,
+  statementsOf,
+  type SqlCell,
+  type SqlComparison,
+  type SqlRows,
+} from './sql-result.js'
+export * from './sql-rewards.js'

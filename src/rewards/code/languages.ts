@@ -1,12 +1,27 @@
 import { MyriadError, suggestion } from '../../core/index.js'
 import type { LanguageAdapter } from './adapter.js'
+import { c } from './c.js'
+import { cpp } from './cpp.js'
 import { javascript } from './javascript.js'
 import { lua } from './lua.js'
 import { python } from './python.js'
+import { ruby } from './ruby.js'
+import { postgres } from './sql-postgres.js'
+import { sqlite } from './sql-sqlite.js'
 import { typescript } from './typescript.js'
 
 /** The languages whose programs can be run, by name. */
-export const languages: Readonly<Record<string, LanguageAdapter>> = { javascript, typescript, lua, python }
+export const languages: Readonly<Record<string, LanguageAdapter>> = {
+  javascript,
+  typescript,
+  lua,
+  python,
+  c,
+  cpp,
+  ruby,
+  sqlite,
+  postgres,
+}
 
 /**
  * By name or alias, in any case.

@@ -1,5 +1,6 @@
 import type { BootContext, LanguageAdapter, LanguageRuntime, RunContext, RuntimeAnswer } from './adapter.js'
 import { snapshotFiles, type MemoryFiles, type SnapshotFs } from './file-snapshot.js'
+import { snapshotMemory } from './memory-snapshot.js'
 import { MOST_ROWS, plainRows, rowLine, statementsOf, type SqlCell, type SqlRows } from './sql-result.js'
 import type { ProgramRequest } from './types.js'
 
@@ -117,7 +118,6 @@ interface Protocol {
   Parser: new () => { parse(bytes: Uint8Array, each: (message: Message) => void): void }
 }
 
-const PAGE = 65536
 const MIB = 1024 * 1024
 /** Files may grow by this: tables, temporary files, the log. */
 const FILE_BYTES = 256 * MIB
@@ -140,8 +140,7 @@ async function bootPostgres(context: BootContext): Promise<LanguageRuntime> {
   const { Module } = database
   let running: RunContext | undefined
   const files = snapshotFiles(Module.FS, Module.MEMFS, () => running?.refuseMemory())
-  const pages = pagesOf(Module.HEAPU8)
-  const size = Module.HEAPU8.length
+  const memory = snapshotMemory(() => Module.HEAPU8)
   const stack = Module.stackSave()
   let dirty = false
 
@@ -160,35 +159,19 @@ async function bootPostgres(context: BootContext): Promise<LanguageRuntime> {
       try {
         const answer = await runIn(talk, protocol.serialize, request, run)
         const memoryBytes = Module.HEAPU8.length
-        return { ...answer, memoryBytes, discard: memoryBytes > size + 64 * MIB }
+        return { ...answer, memoryBytes, discard: memoryBytes > memory.size + 64 * MIB }
       } finally {
         running = undefined
       }
     },
     reset() {
       if (!dirty) return
-      const memory = Module.HEAPU8
-      for (let at = 0; at < memory.length; at += PAGE) {
-        const page = pages.get(at)
-        if (page) memory.set(page, at)
-        else memory.fill(0, at, at + PAGE)
-      }
+      memory.restore()
       Module.stackRestore(stack)
       files.restore()
       dirty = false
     },
   }
-}
-
-/** Pages that hold anything, by their address. */
-function pagesOf(memory: Uint8Array): Map<number, Uint8Array> {
-  const pages = new Map<number, Uint8Array>()
-  const nothing = Buffer.alloc(PAGE)
-  for (let at = 0; at < memory.length; at += PAGE) {
-    const page = memory.subarray(at, at + PAGE)
-    if (Buffer.compare(nothing, page) !== 0) pages.set(at, page.slice())
-  }
-  return pages
 }
 
 class SqlError extends Error {

@@ -53,6 +53,13 @@ declare const WebAssembly: {
   Instance: new (module: object, imports: object) => Instance
 }
 
+/** The import by which databases and temporary files, which are JS memory, are written: 'a.q' of version 1.17.0, WASI's fd_write. */
+const WRITE = 'q'
+/** Of all that one program writes to files. */
+const FILE_BYTES = 256 * 1024 * 1024
+
+type Write = (descriptor: number, vectors: number, count: number, written: number) => number
+
 async function bootSqlite(context: BootContext): Promise<LanguageRuntime> {
   const file = context.file('sql.js', 'dist/sql-wasm.js')
   const require = createRequire(file)
@@ -60,18 +67,30 @@ async function bootSqlite(context: BootContext): Promise<LanguageRuntime> {
 
   // The package keeps one instance for all who load it, so it is loaded anew for each.
   async function fresh(): Promise<{ database: Database; memory: { buffer: ArrayBuffer } }> {
-    let instance: Instance | undefined
+    let memory: { buffer: ArrayBuffer } | undefined
     delete require.cache[file]
     const { Database } = await (require(file) as (config: object) => Promise<Sqlite>)({
       print: () => {},
       printErr: () => {},
-      instantiateWasm: (imports: object, use: (instance: Instance) => unknown) => {
-        instance = new WebAssembly.Instance(wasm, imports)
+      instantiateWasm: ({ a }: { a: Record<string, unknown> }, use: (instance: Instance) => unknown) => {
+        const instance = new WebAssembly.Instance(wasm, {
+          a: { ...a, [WRITE]: limited(a[WRITE] as Write, () => memory!) },
+        })
+        memory = Object.values(instance.exports).find((one) => one instanceof WebAssembly.Memory) as typeof memory
         return use(instance)
       },
     })
-    const memory = Object.values(instance!.exports).find((one) => one instanceof WebAssembly.Memory)
-    return { database: new Database(), memory: memory as { buffer: ArrayBuffer } }
+    return { database: new Database(), memory: memory! }
+  }
+
+  function limited(write: Write, memory: () => { buffer: ArrayBuffer }): Write {
+    let room = FILE_BYTES
+    return (descriptor, vectors, count, written) => {
+      const view = new DataView(memory().buffer)
+      for (let i = 0; i < count; i++) room -= view.getUint32(vectors + 8 * i + 4, true)
+      if (room < 0) throw new Error('out of memory: files')
+      return write(descriptor, vectors, count, written)
+    }
   }
 
   return {

@@ -188,6 +188,9 @@ export function raiseWall(rules: WallRules): Wall {
       return WebAssembly.compile(new Uint8Array(await (await source).arrayBuffer()))
     },
     Instance: class extends Instance {
+      static override [Symbol.hasInstance](one: unknown): boolean {
+        return one instanceof Instance
+      }
       constructor(module: object, imports?: Imports) {
         super(module, guarded(module, imports))
         noted(this)
