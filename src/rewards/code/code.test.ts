@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { MyriadError } from '../../core/index.js'
+import type { MyriadError } from '../../core/index.js'
 import { transcriptOf } from '../sample.js'
 import { findPackages } from './child-process.js'
 import {

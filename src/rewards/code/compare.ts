@@ -6,7 +6,7 @@ export const COMPARISONS = ['exact', 'lines', 'tokens', 'numbers'] as const
  * How output is compared: `exact`; `lines` without white space at their ends and without empty lines at the end of the text;
  * `tokens` between white space; `numbers`: as tokens, where two numbers may differ by the tolerance.
  */
-export type Comparison = (typeof COMPARISONS)[number]
+export type OutputComparison = (typeof COMPARISONS)[number]
 
 /** Between floating-point numbers, absolute or of the larger one. */
 export const DEFAULT_TOLERANCE = 1e-9
@@ -15,7 +15,7 @@ export const DEFAULT_TOLERANCE = 1e-9
 export function sameOutput(
   actual: string,
   expected: string,
-  comparison: Comparison = 'lines',
+  comparison: OutputComparison = 'lines',
   tolerance = DEFAULT_TOLERANCE,
 ): boolean {
   if (comparison === 'exact') return actual === expected
