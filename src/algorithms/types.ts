@@ -53,8 +53,11 @@ export interface Shown {
 
 /** What an algorithm asks the loop to supply, beside the groups. */
 export interface Needs {
-  /** Logprobs under the model the run began with, or under a moving average of the policy that follows it at `rate`. */
-  reference?: 'initial' | { rate: number }
+  /**
+   * Logprobs under the model the run began with, under a moving average of the policy that follows it at `rate`, or under the
+   * model that the teacher was made from (config: teacherBase; the model the run began with unless given).
+   */
+  reference?: 'initial' | 'teacher-base' | { rate: number }
   /** Score the policy itself before the first optimizer step: `oldLogprobs`, and `entropy`. */
   old?: boolean
   /** Logprobs under a teacher: another model (config: teacher), or the model itself told the solution in its prompt. */

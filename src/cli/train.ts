@@ -70,7 +70,7 @@ async function run(terminal: Terminal, name: string | undefined, options: TrainO
 
 /** The configuration with its models on this machine. */
 async function resolveModels(config: TrainConfig, terminal: Terminal): Promise<TrainConfig> {
-  const { model, teacher, teachers } = config
+  const { model, teacher, teacherBase, teachers } = config
   const languages = Object.keys(teachers ?? {})
   const ofLanguages: Record<string, string> = {}
   for (const language of languages) ofLanguages[language] = await resolveModel(teachers![language], terminal)
@@ -78,6 +78,7 @@ async function resolveModels(config: TrainConfig, terminal: Terminal): Promise<T
     ...config,
     model: await resolveModel(model, terminal),
     ...(teacher !== undefined && { teacher: await resolveModel(teacher, terminal) }),
+    ...(teacherBase !== undefined && { teacherBase: await resolveModel(teacherBase, terminal) }),
     ...(teachers && { teachers: ofLanguages }),
   }
 }

@@ -81,7 +81,7 @@ export async function readConfigFile(path: string): Promise<Record<string, unkno
   const absolute = (entry: unknown): unknown => (typeof entry === 'string' ? resolve(dirname(path), entry) : entry)
   const model = (entry: unknown): unknown =>
     typeof entry === 'string' && isHubModel(entry, dirname(path)) ? entry : absolute(entry)
-  for (const field of ['model', 'teacher']) if (field in fields) fields[field] = model(fields[field])
+  for (const field of ['model', 'teacher', 'teacherBase']) if (field in fields) fields[field] = model(fields[field])
   if ('chatTemplate' in fields && fields.chatTemplate !== 'default') fields.chatTemplate = absolute(fields.chatTemplate)
   const { teachers } = fields
   if (typeof teachers === 'object' && teachers !== null && !Array.isArray(teachers))

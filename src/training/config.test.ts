@@ -81,11 +81,12 @@ test('paths in a file are relative to the file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'myriad-config-'))
   const path = join(folder, 'c.json')
   const teachers = { sw: 'n', default: 'organization/name' }
-  writeFileSync(path, JSON.stringify({ ...base, modules: ['./own.mjs'], teacher: 't', teachers }))
+  writeFileSync(path, JSON.stringify({ ...base, modules: ['./own.mjs'], teacher: 't', teacherBase: './b', teachers }))
   const config = await readConfigFile(path)
   assert.equal(config.model, join(folder, 'm'))
   assert.deepEqual(config.modules, [join(folder, 'own.mjs')])
   assert.equal(config.teacher, join(folder, 't'))
+  assert.equal(config.teacherBase, join(folder, 'b'))
   assert.deepEqual(config.teachers, { sw: join(folder, 'n'), default: 'organization/name' })
   writeFileSync(path, '{')
   await assert.rejects(readConfigFile(path), { code: 'usage', message: /c\.json is not JSON/ })

@@ -130,6 +130,8 @@ export const configSchema = z.strictObject({
   algorithm: algorithmSchema.prefault({}),
   /** Folder of the model that a method with a teacher learns from; like `model`. */
   teacher: z.string().min(1).optional(),
+  /** Folder of the model that the teacher was made from, for methods that learn the difference (opd2); `model` unless given. */
+  teacherBase: z.string().min(1).optional(),
   /** Folders of teachers by language (BCP 47); 'default', or `teacher`, teaches the others. */
   teachers: z.record(z.string().min(1), z.string().min(1)).optional(),
   /**

@@ -169,6 +169,32 @@ test('teachers are chosen by language', async () => {
   assert.ok(sequences.every(({ teacherAlternatives, tokens }) => teacherAlternatives!.length === 2 * tokens.length))
 })
 
+test('the base of a teacher is the reference where it is named, else the model the run began with', async () => {
+  const { policy: base, chat } = await openTestPolicy()
+  const ones = Float32Array.of(0, 0, 0, 0, 1, 1)
+  const seen = { tokens: chat.prompt([{ role: 'user', content: 'ab' }]).concat(7), mask: Uint8Array.from(ones) }
+  await base.update([{ ...seen, logprobs: new Float32Array(6), advantages: ones, weights: ones }], {
+    loss: clippedLoss(),
+    learningRate: 1,
+  })
+  const needs = { teacher: 'model', reference: 'teacher-base', alternatives: 2 } as const
+  const opened: string[] = []
+  const open = (folder: string, own?: Policy): Policy => (opened.push(folder), own ?? base)
+  const named = await supplied(needs, { teacher: 't', teacherBase: 'b' }, open)
+  assert.deepEqual(opened, ['t', 'b'])
+  const expected = await scoresOf(base, named.sequences)
+  assert.notDeepEqual(expected, await scoresOf(named.initial, named.sequences))
+  assert.deepEqual(
+    named.sequences.map(({ referenceLogprobs }) => referenceLogprobs),
+    expected,
+  )
+  const plain = await supplied(needs, { teacher: 't' }, open)
+  assert.deepEqual(
+    plain.sequences.map(({ referenceLogprobs }) => referenceLogprobs),
+    await scoresOf(plain.initial, plain.sequences),
+  )
+})
+
 test('a teacher of a language teaches its regions too', () => {
   const languages = ['pt-BR', 'pt', 'en']
   const folders = teacherFolders({ teachers: { pt: 'a', default: 'b' } }, [{ languages }])

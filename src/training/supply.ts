@@ -34,8 +34,9 @@ export interface SupplyOptions {
  * @throws MyriadError 'usage' when no teacher is configured, or one has another vocabulary
  */
 export async function openSupply(options: SupplyOptions): Promise<Supply> {
-  const { policy, needs } = options
-  const isCopied = needs.reference !== undefined || needs.teacher === 'privileged'
+  const { policy, needs, config } = options
+  const base = needs.reference === 'teacher-base' ? config.teacherBase : undefined
+  const isCopied = (needs.reference !== undefined && base === undefined) || needs.teacher === 'privileged'
   const copy = isCopied ? await policy.snapshot() : null
   try {
     if (typeof needs.reference === 'object' && !copy?.follow)
@@ -43,7 +44,14 @@ export async function openSupply(options: SupplyOptions): Promise<Supply> {
         'usage',
         'the algorithm needs a reference that follows the policy, which this policy cannot make',
       )
-    return new Supply(options, copy, needs.teacher === 'model' ? await openTeachers(options) : new Map())
+    const teachers = needs.teacher === 'model' ? await openTeachers(options) : new Map<string, Policy>()
+    try {
+      const reference = base === undefined ? copy : await openLike(options, 'teacherBase', base)
+      return new Supply(options, { copy, reference }, teachers)
+    } catch (error) {
+      for (const teacher of new Set(teachers.values())) await teacher.close()
+      throw error
+    }
   } catch (error) {
     await copy?.close()
     throw error
@@ -53,14 +61,20 @@ export async function openSupply(options: SupplyOptions): Promise<Supply> {
 /** The models and scores that a run's algorithm needs; `close` it in the end. */
 export class Supply {
   private readonly options: SupplyOptions
-  /** The policy as the run began, or following it: the reference, and, told solutions, the privileged teacher. */
+  /** The policy as the run began, or following it: the reference where it is no other model, and the privileged teacher. */
   private readonly copy: Policy | null
+  private readonly reference: Policy | null
   /** By language. */
   private readonly teachers: ReadonlyMap<string, Policy>
 
-  constructor(options: SupplyOptions, copy: Policy | null, teachers: ReadonlyMap<string, Policy>) {
+  constructor(
+    options: SupplyOptions,
+    models: { copy: Policy | null; reference: Policy | null },
+    teachers: ReadonlyMap<string, Policy>,
+  ) {
     this.options = options
-    this.copy = copy
+    this.copy = models.copy
+    this.reference = models.reference
     this.teachers = teachers
   }
 
@@ -105,7 +119,8 @@ export class Supply {
       }))
     }
     if (needs.reference) {
-      const scores = await this.ask(this.copy!, sequences)
+      requireRoom('teacherBase', this.reference!, sequences)
+      const scores = await this.ask(this.reference!, sequences)
       sequences = sequences.map((sequence, i) => ({
         ...sequence,
         referenceLogprobs: scores[i].logprobs,
@@ -144,6 +159,7 @@ export class Supply {
 
   async close(): Promise<void> {
     await this.copy?.close()
+    if (this.reference !== this.copy) await this.reference?.close()
     for (const teacher of new Set(this.teachers.values())) await teacher.close()
   }
 
@@ -177,17 +193,10 @@ export class Supply {
     const scores: ScoreResult[] = []
     for (const teacher of new Set(this.teachers.values())) {
       const taught = sequences.flatMap((_, i) => (teacherOf(i) === teacher ? [i] : []))
-      const longest = taught.reduce((most, i) => Math.max(most, sequences[i].tokens.length), 0)
-      if (longest > teacher.contextLength)
-        throw new MyriadError(
-          'usage',
-          `teacher: an episode has ${longest} tokens, more than the context of the teacher (${teacher.contextLength})`,
-        )
+      const own = taught.map((i) => sequences[i])
+      requireRoom('teacher', teacher, own)
       if (taught.length === 0) continue
-      const answers = await this.ask(
-        teacher,
-        taught.map((i) => sequences[i]),
-      )
+      const answers = await this.ask(teacher, own)
       taught.forEach((index, k) => (scores[index] = answers[k]))
     }
     return scores
@@ -247,20 +256,13 @@ function hintOf(
   return { opening, solution: shown?.solution ?? [], sibling: said }
 }
 
-async function openTeachers({
-  policy,
-  chat,
-  config,
-  tasks,
-  openTeacher,
-}: SupplyOptions): Promise<ReadonlyMap<string, Policy>> {
+async function openTeachers(options: SupplyOptions): Promise<ReadonlyMap<string, Policy>> {
+  const { config, tasks } = options
   const folders = teacherFolders(config, tasks)
   const opened = new Map<string, Policy>()
   try {
     for (const folder of new Set(folders.values())) {
-      const teacher = await openTeacher(folder)
-      opened.set(folder, teacher.policy)
-      requireSameVocabulary(folder, { policy, chat }, teacher)
+      opened.set(folder, await openLike(options, 'teacher', folder))
     }
   } catch (error) {
     for (const teacher of opened.values()) await teacher.close()
@@ -269,9 +271,30 @@ async function openTeachers({
   return new Map([...folders].map(([language, folder]) => [language, opened.get(folder)!]))
 }
 
+/** Another model that is to score what the policy says. */
+async function openLike({ policy, chat, openTeacher }: SupplyOptions, field: string, folder: string): Promise<Policy> {
+  const opened = await openTeacher(folder)
+  try {
+    requireSameVocabulary(`${field}: ${folder}`, { policy, chat }, opened)
+    return opened.policy
+  } catch (error) {
+    await opened.policy.close()
+    throw error
+  }
+}
+
+function requireRoom(field: string, model: Policy, sequences: readonly TrainSequence[]): void {
+  const longest = sequences.reduce((most, { tokens }) => Math.max(most, tokens.length), 0)
+  if (longest > model.contextLength)
+    throw new MyriadError(
+      'usage',
+      `${field}: an episode has ${longest} tokens, more than the context of that model (${model.contextLength})`,
+    )
+}
+
 type Opened = { policy: Policy; chat: ChatFormat }
 
-function requireSameVocabulary(folder: string, student: Opened, teacher: Opened): void {
+function requireSameVocabulary(which: string, student: Opened, teacher: Opened): void {
   const [own, other] = [student, teacher].map(({ chat, policy }) => ({
     ...chat.tokenizer,
     outputs: policy.vocabularySize,
@@ -279,7 +302,7 @@ function requireSameVocabulary(folder: string, student: Opened, teacher: Opened)
   const refuse = (what: string): never => {
     throw new MyriadError(
       'usage',
-      `teacher: ${folder} has another vocabulary than the model that is trained (${what}); a teacher scores the tokens of ` +
+      `${which} has another vocabulary than the model that is trained (${what}); a teacher scores the tokens of ` +
         'its student, so it must have the same tokenizer',
     )
   }

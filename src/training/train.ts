@@ -82,7 +82,9 @@ export async function train(input: TrainConfigInput, options: TrainOptions = {})
 
 /** The fingerprint of the model that a run reads again when it is resumed: an adapter lies over it, or a loss refers to it. */
 async function baseOf(config: TrainConfig, parts: Parts, options: TrainOptions): Promise<string | null> {
-  const isRead = config.adapter !== undefined || parts.algorithm.needs.reference
+  const { reference } = parts.algorithm.needs
+  const isOther = reference === 'teacher-base' && config.teacherBase !== undefined
+  const isRead = config.adapter !== undefined || (reference !== undefined && !isOther)
   if (!isRead || options.openPolicy || !existsSync(config.model)) return null
   return modelFingerprint(config.model)
 }

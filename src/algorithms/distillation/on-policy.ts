@@ -89,10 +89,9 @@ export const opd2 = objective({
   summary: 'On-policy distillation of what post-training changed in the teacher, rather than of the teacher.',
   formula:
     'A = signal 1[signal d >= 0],  signal = (lpT - lpB)(y) - E_S[lpT - lpB],  d = (lpT - lpS)(y) - E_S[lpT - lpS]',
-  reference:
-    "OPD^2, arXiv 2607.15161, from a port of its code. Ours: the reference of the run stands for the teacher's base",
+  reference: 'OPD^2, arXiv 2607.15161, from a port of its code',
   standing: 'second-hand',
-  use: 'A teacher post-trained from the model the run begins with. Another base needs a second teacher, which the loop has not.',
+  use: 'A post-trained teacher whose base is at hand: teacherBase of the configuration, or the model the run begins with.',
   rows: ['A025'],
   options: z.strictObject({
     ...importanceOptions,
@@ -104,7 +103,7 @@ export const opd2 = objective({
     fromScores(
       'opd2',
       options,
-      { teacher: 'model', reference: 'initial', old: true, alternatives: options.alternatives },
+      { teacher: 'model', reference: 'teacher-base', old: true, alternatives: options.alternatives },
       (sequences) =>
         sequences.map((sequence) => ({
           ...sequence,
