@@ -6,6 +6,7 @@
 export { defaultSplitPattern } from './bpe-pattern.js'
 export * from './bpe-trainer.js'
 export * from './chat.js'
+export * from './counting/index.js'
 export * from './default-chat.js'
 export * from './gguf-tokenizer.js'
 export * from './identify-language.js'

@@ -2,5 +2,6 @@
 export * from './consistency.js'
 export * from './evidence.js'
 export * from './language-rewards.js'
+export * from './length-rewards.js'
 export * from './measure.js'
 export * from './parts.js'

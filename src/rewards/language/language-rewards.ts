@@ -3,6 +3,7 @@ import { isConfusable } from '../../text/index.js'
 import { reward, type RewardDeclaration } from '../declaration.js'
 import { lastReply } from '../references.js'
 import type { Reward, RewardValue, Transcript } from '../types.js'
+import { lengthRewards } from './length-rewards.js'
 import {
   createLanguageTools,
   measureLanguage,
@@ -203,4 +204,5 @@ export const languageRewards: readonly RewardDeclaration[] = [
   languageShare,
   codeSwitchRate,
   scriptShareReward,
+  ...lengthRewards,
 ] as readonly RewardDeclaration[]

@@ -22,15 +22,16 @@ export async function loadIdentifiers(): Promise<Identifiers> {
       loadLetterModels(),
     ])
     const own = eld.newInstance()
+    const tags = new Map(Object.values(own.info().Languages).map((code) => [code, canonicalTag(code)]))
     // From 0 bytes: its default of 140 would leave every short text undecided.
     const cld = (await cld3.loadModule()).create(0, 1000)
     return {
       eld: {
-        knows: new Set(Object.values(own.info().Languages).map(canonicalTag)),
+        knows: new Set(tags.values()),
         scores: (text) => {
           const entries = Object.entries(own.detect(text).getScores())
           // eld answers s / (s + 25) for a mean score of s.
-          return new Map(entries.map(([tag, scaled]) => [canonicalTag(tag), (25 * scaled) / (1 - scaled)]))
+          return new Map(entries.map(([tag, scaled]) => [tags.get(tag) ?? tag, (25 * scaled) / (1 - scaled)]))
         },
       },
       cld: {

@@ -97,7 +97,7 @@ export async function loadLetterModels(): Promise<(language: string, script: str
   }
   const models = new Map<string, LetterModel | null>()
   return (tag, script) => {
-    const language = new Intl.Locale(tag).language
+    const [language] = tag.split('-', 1)
     const key = `${language} ${script}`
     let model = models.get(key)
     if (model === undefined) {
