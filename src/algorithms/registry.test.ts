@@ -18,6 +18,7 @@ test('every family has objectives, and every objective says what it is in full',
     assert.match(declared.name, /^[a-z0-9]+(-[a-z0-9]+)*$/)
     for (const field of ['summary', 'formula', 'reference', 'use'] as const)
       assert.ok(declared[field].trim().length > 3, `${declared.name}: ${field}`)
+    for (const row of declared.rows) assert.match(row, /^[AB]\d{3}$/, `${declared.name}: a row is one id`)
     wordings.add(`${declared.kind} ${declared.summary} ${declared.formula}`)
     assert.ok(isObjective(declared), declared.name)
   }

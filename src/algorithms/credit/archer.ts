@@ -66,7 +66,7 @@ export function utteranceAdvantages(
 const about = {
   family: 'credit',
   reference: 'ArCHer, arXiv 2402.19446, and its repository',
-  rows: ['A107,B016'],
+  rows: ['A107', 'B016'],
 } as const
 
 export const archerTargetsPart = objective({

@@ -137,7 +137,7 @@ export const promising = objective({
   reference: 'RLPT, arXiv 2602.03195; NLPO, arXiv 2210.01241',
   standing: 'second-hand',
   use: 'With alternatives that are the set without the sampled token, as restrictToSets makes them.',
-  rows: ['A061', 'A060,B091'],
+  rows: ['A061', 'A060', 'B091'],
   options: z.strictObject({ clipLow: groupMethodOptions.clipLow, clipHigh: groupMethodOptions.clipHigh }),
   needs: { old: true, alternatives: 32 },
   make: promisingLoss,
@@ -172,7 +172,7 @@ export const nlpo = objective({
     'NLPO, arXiv 2210.01241, and RL4LMs. Decided here: the mask policy is a moving average in place of a copy every mu steps; group advantages in place of a value head; S is looked for among K alternatives',
   standing: 'ours',
   use: 'Small or early policies that try senseless tokens. Tokens outside of the mask are not learnt: sample with top-p too.',
-  rows: ['A060,B091'],
+  rows: ['A060', 'B091'],
   options: z.strictObject({
     ...plainOptions,
     topP: z.number().positive().max(1).default(0.9),

@@ -133,7 +133,7 @@ export const turnReturnsPart = objective({
   reference: 'Multi-turn credit by turn, a common form; that turns are compared by number is ours',
   standing: 'ours',
   use: 'Tasks that tell turn rewards. With an outcome alone and gamma 1, all turns get what GRPO gives.',
-  rows: ['A087,B028', 'B058', 'B141', 'B196'],
+  rows: ['A087', 'B028', 'B058', 'B141', 'B196'],
   options: z.strictObject({ ...shared, ...turnOptions }),
   make: turnReturnAdvantages,
 })

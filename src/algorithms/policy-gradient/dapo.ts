@@ -61,8 +61,8 @@ export const dapo = objective({
     'l = -min(r A, clip(r, 1 - 0.2, 1 + 0.28) A), c = 1 / Ntok;  keep iff 0 < #success < G;  R += soft overlong penalty',
   reference: 'DAPO, arXiv 2503.14476; verl recipe',
   standing: 'source',
-  use: 'Long reasoning with verifiable answers. Groups left out are not sampled anew here: the step is smaller.',
-  rows: ['A074', 'B233', 'B056'],
+  use: 'Long reasoning with verifiable answers. Groups left out are replaced by further problems where the field dynamicSampling of the configuration asks for it.',
+  rows: ['A074', 'B233', 'B056', 'B060'],
   options: z.strictObject({
     epsilon: z.number().min(0).default(1e-6),
     ...clipOptions,

@@ -52,7 +52,7 @@ export const grpoMethod = objective({
   reference:
     'DeepSeekMath, arXiv 2402.03300 (sequence-mean-token-mean, klCoefficient 0.04 there); token-mean here as TRL',
   use: 'The default. Several samples a problem. Very easy and very hard groups weigh as much as others.',
-  rows: ['A063', 'B096', 'B063', 'B149', 'A087', 'B028'],
+  rows: ['A063', 'B096', 'B063', 'B149', 'A087', 'B028', 'B029'],
   options: z.strictObject({
     ...groupOptions,
     ...clipOptions,
@@ -82,7 +82,7 @@ export const drGrpo = objective({
   formula: 'A_i = R_i - mean_G;  c = 1 / (N fixedLength)',
   reference: 'Dr. GRPO, arXiv 2503.20783 (no KL; the length is the token limit of a reply)',
   use: 'When wrong replies grow long under grpo. Step sizes follow the scale of rewards and the length given.',
-  rows: [],
+  rows: ['B078'],
   options: z.strictObject({
     overlong: groupOptions.overlong,
     ...clipOptions,

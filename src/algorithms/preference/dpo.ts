@@ -151,7 +151,7 @@ export const normalizedDpo = lossAndMethod({
   reference: 'TRL "sigmoid_norm"; Tulu 3, arXiv 2411.15124 (beta 5)',
   standing: 'source',
   use: 'Replies of unlike lengths. beta has to be larger than for sums.',
-  rows: [],
+  rows: ['B071'],
   shape: {
     ...shape,
     beta: shape.beta.removeDefault().default(5),

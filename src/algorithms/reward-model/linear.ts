@@ -122,7 +122,7 @@ export const linearReward = objective({
   reference: 'logistic regression; "reusing embeddings", arXiv 2502.04357 (number from memory)',
   standing: 'second-hand',
   use: 'A few hundred comparisons and a good embedding, standardized. Nothing of the embedding is learnt.',
-  rows: ['B154'],
+  rows: ['B101'],
   options: z.strictObject({
     ridge: z.number().positive().default(1e-3),
     steps: z.number().int().positive().default(50),
