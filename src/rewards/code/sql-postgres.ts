@@ -13,7 +13,7 @@ export const postgres: LanguageAdapter = {
   module: import.meta.url,
   aliases: ['postgresql', 'pgsql', 'plpgsql', 'psql'],
   packages: [{ name: '@electric-sql/pglite', version: '0.5.17', optional: true }],
-  // Not there: sockets, pipes (COPY TO PROGRAM), signals and timers, dlopen (plpgsql and the English dictionary are loaded at
+  // Not there: sockets, pipes (COPY TO PROGRAM), signals, dlopen (plpgsql and the English dictionary are loaded at
   // start-up), names of users.
   allow: [
     'e.f',
@@ -21,6 +21,7 @@ export const postgres: LanguageAdapter = {
     'env.exit',
     'env._abort_js',
     'env.__assert_fail',
+    'env._setitimer_js',
     'env._tzset_js',
     'env._localtime_js',
     'env._gmtime_js',
@@ -138,6 +139,8 @@ async function bootPostgres(context: BootContext): Promise<LanguageRuntime> {
       'CHECKPOINT; BEGIN; CREATE TABLE t(a text PRIMARY KEY); INSERT INTO t VALUES (1); SELECT * FROM t ORDER BY a; ROLLBACK',
   )
   const { Module } = database
+  // A timer would go off in the state of another program.
+  Object.defineProperty(globalThis, 'setTimeout', { value: () => 0 })
   let running: RunContext | undefined
   const files = snapshotFiles(Module.FS, Module.MEMFS, () => running?.refuseMemory())
   const memory = snapshotMemory(() => Module.HEAPU8)
@@ -199,7 +202,7 @@ async function runIn(
     if (request.stdin.trim() !== '') await said(serialize.query(request.stdin))
   } catch (error) {
     if (!(error instanceof SqlError)) throw error
-    return { verdict: 'sandbox-error', detail: `the tables cannot be made: ${error.message}` }
+    return { verdict: 'runtime-error', detail: `the tables cannot be made: ${error.message}` }
   }
   let total = 0
 

@@ -60,10 +60,14 @@ export async function checkQuery(given: QueryToCheck): Promise<QueryCheck> {
   const sandbox = given.sandbox ?? sharedSandbox(languageOf(dialect))
   let passed = 0
   for (const stdin of schemas) {
-    const expected =
-      gold === undefined
-        ? { columns: [], rows: (rows ?? []).map((row) => row.map(cellOf)) }
-        : await goldRows(sandbox, { dialect, stdin, gold, check })
+    // Without a gold query this shows that the tables can be made.
+    const right = await goldRows(sandbox, {
+      dialect,
+      stdin,
+      gold: gold ?? '',
+      check: gold === undefined ? undefined : check,
+    })
+    const expected = gold === undefined ? { columns: [], rows: (rows ?? []).map((row) => row.map(cellOf)) } : right
     const run = await sandbox.run({ source: query, stdin, limits, call: callOf(check) })
     if (run.verdict === 'sandbox-error') throw new MyriadError('reward', `${dialect}: ${run.detail}`)
     if (run.verdict !== 'ok') return { passed, databases: schemas.length, verdict: run.verdict, detail: run.detail }
@@ -88,7 +92,7 @@ async function goldRows(
     result = sandbox.run({ source: gold, stdin, call: callOf(check), limits: { seconds: 30 } }).then((run) => {
       if (run.verdict === 'ok') return JSON.parse(run.value!) as SqlRows
       golden.delete(key)
-      throw new MyriadError('reward', `${dialect}: the gold query fails: ${run.verdict} ${run.detail}`)
+      throw new MyriadError('reward', `${dialect}: the schema or the gold query fails: ${run.verdict} ${run.detail}`)
     })
     if (golden.size >= KEPT) golden.delete(golden.keys().next().value!)
     golden.set(key, result)

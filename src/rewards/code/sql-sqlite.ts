@@ -107,7 +107,7 @@ function runIn(database: Database, request: ProgramRequest, run: RunContext): Om
     database.exec(`PRAGMA hard_heap_limit=${Math.floor(run.memoryBytes / 2)}`)
     if (request.stdin.trim() !== '') database.exec(request.stdin)
   } catch (error) {
-    return { verdict: 'sandbox-error', detail: `the tables cannot be made: ${messageOf(error)}` }
+    return { verdict: 'runtime-error', detail: `the tables cannot be made: ${messageOf(error)}` }
   }
   const state = { rows: 0 }
   const read = (sql: string, print: boolean): SqlRows | Omit<RuntimeAnswer, 'memoryBytes'> => {
