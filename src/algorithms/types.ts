@@ -119,6 +119,8 @@ export interface Algorithm {
   prefixLength?(length: number, context: LearnContext, group: number, index: number): number
   /** Called once the sequences hold what `needs` asked for, before they are shared out among optimizer steps. */
   refine?(sequences: readonly TrainSequence[], context?: LearnContext): TrainSequence[]
+  /** What to remember in place of `Lesson.state`, once the sequences are scored and refined. Not called where there are none. */
+  remember?(state: Json, sequences: readonly TrainSequence[], context?: LearnContext): Json
   /** The sequences of one optimizer batch, with aggregation weights. */
   weigh(sequences: readonly TrainSequence[]): TrainSequence[]
   /** What `compose` made it of, and made: so that parts can be added by name. */

@@ -1,5 +1,5 @@
 import type { Algorithm, Group, LearnContext, Lesson } from '../algorithms/types.js'
-import { createRandom, deriveSeed, MyriadError } from '../core/index.js'
+import { createRandom, deriveSeed, MyriadError, type Json } from '../core/index.js'
 import { mean } from '../evaluation/statistics.js'
 import type { Policy, TrainSequence, UpdateResult } from '../policy/types.js'
 import type { TrainConfig } from './config.js'
@@ -17,6 +17,8 @@ export interface UpdateSummary {
   metrics: Record<string, number>
   /** Why an optimizer step was refused (the rest of the step is skipped then); null when all were taken. */
   failure: string | null
+  /** What the algorithm remembers of the scores, where it does. */
+  state?: Json
 }
 
 export const NO_UPDATE: UpdateSummary = { loss: null, gradientNorm: null, trainedTokens: 0, metrics: {}, failure: null }
@@ -41,6 +43,7 @@ export async function learn(options: {
   const { temperature } = config
   const ready = await readySequences(options)
   if ('failure' in ready) return { ...NO_UPDATE, failure: ready.failure }
+  const state = algorithm.remember?.(lesson.state ?? null, ready.sequences, options.context)
   const results: UpdateResult[] = []
   let failure: string | null = null
   for (const batch of batchesOf(ready.sequences, lesson, config, options.context.step)) {
@@ -56,10 +59,12 @@ export async function learn(options: {
     }
     results.push(result)
   }
-  if (results.length === 0) return { ...NO_UPDATE, failure }
+  const remembered = state === undefined ? {} : { state }
+  if (results.length === 0) return { ...NO_UPDATE, ...remembered, failure }
   const names = [...new Set(results.flatMap(({ metrics }) => Object.keys(metrics)))].sort()
   const valuesOf = (name: string): number[] => results.flatMap(({ metrics }) => metrics[name] ?? [])
   return {
+    ...remembered,
     loss: mean(results.map(({ loss }) => loss)),
     gradientNorm: mean(results.map(({ gradientNorm }) => gradientNorm)),
     trainedTokens: results.reduce((sum, result) => sum + result.trainedTokens, 0),

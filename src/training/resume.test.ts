@@ -129,6 +129,22 @@ test('what an algorithm remembers and a reference that follows survive interrupt
   assert.ok(Number(logged[7]) > 0)
 })
 
+test('what an algorithm remembers of the scores survives an interruption', async () => {
+  const algorithm = { name: 'adaptive-kl-grpo', horizon: 100, target: 0.01, minibatches: 2 }
+  const config = { ...RESUME_CONFIG, steps: 5, algorithm }
+  await train(config, { ...options(), out: folder('adapted') })
+  const out = folder('adapting')
+  const controller = new AbortController()
+  const onEvent = (event: TrainEvent): void => {
+    if (event.type === 'step' && event.metrics.step === 3) controller.abort()
+  }
+  await train(config, { ...options(), out, signal: controller.signal, onEvent })
+  await resumeTraining(out, options())
+  assert.deepEqual(traces(out), traces(folder('adapted')))
+  const coefficients = [...traces(out).metrics.matchAll(/"algorithm\/klCoefficient":([\d.e-]+)/g)].map(([, kl]) => kl)
+  assert.equal(new Set(coefficients).size, 5, coefficients.join())
+})
+
 test('a run whose groups are replaced goes on as if nothing had happened', async () => {
   const config = { ...RESUME_CONFIG, steps: 4, dynamicSampling: { rounds: 2 } }
   await train(config, { ...options(), out: folder('refilled') })

@@ -136,7 +136,7 @@ export class Trainer {
     this.state = {
       step,
       curriculum: curriculum.state(),
-      algorithm: asSaved(lesson.state),
+      algorithm: asSaved(update.state === undefined ? lesson.state : update.state),
       totals: addStep(this.state.totals, metrics),
     }
     this.lastSkip = metrics.skipped ?? this.lastSkip

@@ -4,6 +4,7 @@
  */
 import type { Objective } from '../objective.js'
 import { lolPart, rLol, aLol, aLolRefFree, aLolSeq, aLolKl } from './a-lol.js'
+import { adaptiveKlGrpo } from './adaptive-kl.js'
 import { agroPart, agro } from './agro.js'
 import {
   plainRewardPart,
@@ -48,6 +49,7 @@ import { clippedValue } from './value-loss.js'
 import { vespoPart, vespo } from './vespo.js'
 
 export * from './a-lol.js'
+export * from './adaptive-kl.js'
 export * from './agro.js'
 export * from './baselines.js'
 export * from './beta-normalization.js'
@@ -140,6 +142,7 @@ export const policyGradientObjectives: readonly Objective[] = [
   klUnbiased,
   klStraightThrough,
   adaptiveKl,
+  adaptiveKlGrpo,
   groupMeanBatchDeviationPart,
   litePpo,
   opsmPart,

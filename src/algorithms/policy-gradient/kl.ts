@@ -160,7 +160,7 @@ export const adaptiveKl = objective({
   formula: 'beta <- beta (1 + clip(kl / target - 1, -0.2, 0.2) n / horizon)',
   reference: 'arXiv 1909.08593; verl AdaptiveKLController',
   standing: 'source',
-  use: 'When the divergence should stay near a number. The loop does not call it: it is for code that steers its own run.',
+  use: 'When the divergence should stay near a number. For code that steers its own run; the method adaptive-kl-grpo calls it once a step.',
   rows: [],
   options: z.strictObject({
     target: z.number().positive().default(0.1),
