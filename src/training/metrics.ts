@@ -99,7 +99,7 @@ function failuresOf(dropped: Rollout['dropped']): Record<string, number> {
 }
 
 /** Episodes whose repetition is measured, spread over the step. */
-const MEASURED = 32
+const MEASURED = 16
 
 function repetitionOf(trajectories: readonly Trajectory[]): number | null {
   const every = Math.max(1, Math.ceil(trajectories.length / MEASURED))

@@ -3,6 +3,8 @@ import { segmentedWords } from './units.js'
 
 /** Code points of a reply that are searched for repetition: its end, where loops are. */
 export const MOST_SEARCHED = 20_000
+/** Of those, where words are told apart and the longest repeat is looked for: it takes longest. */
+const MOST_COMPARED = 4000
 
 /**
  * Share of n-grams that have been there before: 0 where all differ, near 1 for one said over and over. 0 of fewer than n units.
@@ -118,11 +120,11 @@ export function longestRepeat(units: readonly string[]): number {
 
 /** What was found of repetition, each in [0, 1] but the ratio. */
 export interface RepetitionReport {
-  /** Share of repeated 4-grams of words. */
+  /** Share of repeated 4-grams of words in the last 4,000 letters. */
   ngrams: number
   /** Share of the text that a loop at its end takes. */
   loop: number
-  /** Longest part that is there twice, as a share of half the text. */
+  /** Longest part that is there twice in the last 4,000 letters, as a share of half of them. */
   substring: number
   compression: number
 }
@@ -137,10 +139,11 @@ export function repetition(text: string, language?: string): RepetitionReport {
   const characters = Array.from(text.slice(-2 * MOST_SEARCHED)).slice(-MOST_SEARCHED)
   if (characters.length < 30) return { ngrams: 0, loop: 0, substring: 0, compression: 1 }
   const end = characters.join('')
+  const last = characters.slice(-MOST_COMPARED)
   return {
-    ngrams: repeatedNgrams(segmentedWords(end.toLowerCase(), language), 4),
+    ngrams: repeatedNgrams(segmentedWords(last.join('').toLowerCase(), language), 4),
     loop: endLoop(characters).share,
-    substring: Math.min(1, longestRepeat(characters) / Math.floor(characters.length / 2)),
+    substring: Math.min(1, longestRepeat(last) / Math.floor(last.length / 2)),
     compression: compressionRatio(end),
   }
 }
