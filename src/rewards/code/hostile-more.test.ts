@@ -51,6 +51,7 @@ const next: Record<string, { source: string; stdout: string }> = {
   c: { source: '#include <stdio.h>\nint main(void) { puts("42"); }', stdout: '42\n' },
   cpp: { source: '#include <cstdio>\nint main() { std::puts("42"); }', stdout: '42\n' },
   ruby: { source: 'puts 6 * 7', stdout: '42\n' },
+  prolog: { source: ':- X is 6 * 7, write(X), nl.', stdout: '42\n' },
 }
 
 /** Where the compiler's time counts, or the runtime's own memory is large. */
@@ -58,6 +59,7 @@ const limitsOf: Record<string, Partial<ProgramLimits>> = {
   c: { seconds: 8, memoryMiB: 64 },
   cpp: { seconds: 20, memoryMiB: 64 },
   postgres: { seconds: 3, memoryMiB: 384 },
+  ruby: { seconds: 3 },
 }
 
 function missing(language: string): string | false {

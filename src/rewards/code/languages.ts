@@ -4,6 +4,7 @@ import { c } from './c.js'
 import { cpp } from './cpp.js'
 import { javascript } from './javascript.js'
 import { lua } from './lua.js'
+import { prolog } from './prolog.js'
 import { python } from './python.js'
 import { ruby } from './ruby.js'
 import { postgres } from './sql-postgres.js'
@@ -19,6 +20,7 @@ export const languages: Readonly<Record<string, LanguageAdapter>> = {
   c,
   cpp,
   ruby,
+  prolog,
   sqlite,
   postgres,
 }
