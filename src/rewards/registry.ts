@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MyriadError, suggestion } from '../core/index.js'
 import { behaviourRewards } from './behaviour/index.js'
-import { codeRewards } from './code/index.js'
+import { codeRewards, sqlRewards } from './code/index.js'
 import { weighted, type Weighted } from './combine.js'
 import type { RewardDeclaration } from './declaration.js'
 import { languageRewards } from './language/index.js'
@@ -25,6 +25,7 @@ export const rewardDeclarations: readonly RewardDeclaration[] = [
   ...outcomeRewards,
   ...stringRewards,
   ...codeRewards,
+  ...sqlRewards,
   ...semanticRewards,
   ...languageRewards,
   ...learnedRewards,

@@ -56,7 +56,7 @@ const next: Record<string, { source: string; stdout: string }> = {
 
 /** Where the compiler's time counts, or the runtime's own memory is large. */
 const limitsOf: Record<string, Partial<ProgramLimits>> = {
-  c: { seconds: 8, memoryMiB: 64 },
+  c: { seconds: 15, memoryMiB: 64 },
   cpp: { seconds: 20, memoryMiB: 64 },
   postgres: { seconds: 3, memoryMiB: 384 },
   ruby: { seconds: 3 },
