@@ -264,9 +264,17 @@ test('a gradient that is not finite changes nothing', async () => {
   const asked = requests(6, 18)
   const batch = sequences(asked, await policy.sample(asked))
   const before = await policy.score([asked[0].tokens])
-  batch[0].advantages.fill(NaN)
-  const result = await policy.update(batch, { loss: crossEntropy(), learningRate: 0.1 })
+  const spoilt: Loss = {
+    name: 'spoilt',
+    evaluate: ({ logprobs }) => ({ value: 0, gradient: new Float64Array(logprobs.length).fill(NaN), metrics: {} }),
+  }
+  const result = await policy.update(batch, { loss: spoilt, learningRate: 0.1 })
   assert.equal(result.applied, false)
+  batch[0].advantages.fill(NaN)
+  await assert.rejects(policy.update(batch, { loss: crossEntropy(), learningRate: 0.1 }), {
+    code: 'numeric',
+    message: /advantage NaN/,
+  })
   assert.equal(policy.version, 0)
   assert.deepEqual(await policy.score([asked[0].tokens]), before)
 })
