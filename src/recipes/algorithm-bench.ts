@@ -21,7 +21,7 @@ const shared: Omit<TrainConfigInput, 'model' | 'algorithm'> = {
     { id: 'facts', languages: ['en', 'sw', 'hi'], difficulty: [0, 0.5] },
   ],
   rewards: { task: 1, format: 0.2 },
-  steps: 30,
+  steps: 16,
   groupsPerStep: 12,
   samplesPerProblem: 8,
   learningRate: 4e-4,
