@@ -66,7 +66,8 @@ export async function runBench(options: BenchOptions): Promise<BenchResult[]> {
     known.find(({ settings }) => settings === settingsOf(config)),
   )
   let done = results.filter((result) => result !== undefined).length
-  if (done < jobs.length && !existsSync(join(out, 'teacher', 'summary.json'))) {
+  const taught = options.methods.some(({ family }) => family === 'distillation')
+  if (taught && done < jobs.length && !existsSync(join(out, 'teacher', 'summary.json'))) {
     onNote?.('training the teacher of the distillation methods')
     rmSync(join(out, 'teacher'), { recursive: true, force: true })
     await train(teacherConfig(model), { out: join(out, 'teacher'), signal })

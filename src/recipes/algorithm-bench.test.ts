@@ -51,7 +51,7 @@ test('rows: mean over seeds with Student interval, the best of a family first, f
 test('results that are there are not run again, and a line cut off by a crash is dropped', async () => {
   const out = mkdtempSync(join(tmpdir(), 'myriad-bench-'))
   try {
-    const methods = [{ name: 'no-such-method', family: 'policy-gradient' }]
+    const methods = [{ name: 'no-such-method', family: 'distillation' }]
     const options = { methods, seeds: [1], out, model: 'no-such-model', parallel: 1 }
     // The teacher cannot be trained on a model that is not there: nothing is run.
     await assert.rejects(runBench(options), { code: 'usage' })

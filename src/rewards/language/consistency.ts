@@ -54,9 +54,15 @@ export function languageConsistency(judge: LanguageJudge = createLanguageJudge()
   }
 }
 
+/**
+ * Code units of a reply that are judged: enough to tell a language by, and an endless reply, whose evidence takes time with the
+ * square of its length, does not stop a run.
+ */
+const MOST_JUDGED = 8000
+
 function questionOf({ task, problem, messages, replies }: LanguageTranscript): Parameters<EvidenceJudge>[0] {
   return {
-    replies,
+    replies: replies.map((reply) => reply.slice(0, MOST_JUDGED)),
     given: messages.filter((message) => message.role !== 'assistant').map((message) => message.content),
     language: problem.language,
     languages: task.languages,
